@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from urllib.parse import quote
 
 import pytest
 from tests.server.conftest import own_environment, until
@@ -47,8 +48,14 @@ class Shop:
         return out
 
     def tasks(self, *ids):
-        content = "".join(f"- {{id: {id_}, title: do {id_}}}\n" for id_ in ids)
-        assert self.post("/board/import", {"content": content}).status_code == 201
+        for id_ in ids:
+            self.file(f"{id_}.yaml", f"title: do {id_}\n")
+
+    def file(self, name, text):
+        """Write a task file."""
+        inbox = self.root / "work" / "inbox"
+        inbox.mkdir(parents=True, exist_ok=True)
+        (inbox / name).write_text(text)
 
 
 @pytest.fixture
@@ -113,7 +120,7 @@ def test_a_repeated_request_with_a_version_succeeds_again(shop):
 
 def test_pages_of_tasks_follow_the_order_of_taking_and_skip_nothing(shop):
     shop.tasks(*(f"t{number}" for number in range(5)))
-    shop.post("/board/import", {"content": "- {id: z, title: urgent, priority: critical}"})
+    shop.file("z.yaml", "title: urgent\npriority: critical\n")
     whole = [task["id"] for task in shop.get("/tasks")["tasks"]]
     found, cursor = [], ""
     for _ in range(3):
@@ -188,12 +195,7 @@ def test_files_outside_the_project_are_not_read(shop, path):
     (shop.root.parent / "secret.yaml").write_text("- {title: secret}\n")
     os.symlink(shop.root.parent, shop.root / "link")
 
-    answer = shop.post("/board/import", {"files": [path]})
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["error"]["code"].startswith("PATH_"), answer.text
-    if "\0" not in path:
-        assert shop.ask("ada", f"GET /board/validate?file={path}").status_code == 400
-    assert shop.post("/board/format", {"files": [path]}).status_code == 400
+    assert shop.ask("ada", f"GET /board/validate?file={quote(path)}").status_code == 400
     assert shop.get("/tasks")["tasks"] == []
 
 
@@ -211,22 +213,6 @@ def test_nothing_is_created_outside_the_project(shop, path):
 
 def _code(path):
     return "PATH_ABSOLUTE" if path[0] == "/" else "PATH_ESCAPE"
-
-
-def test_a_list_of_tasks_in_the_project_is_imported(shop):
-    (shop.root / "list.yaml").write_text("- {id: one, title: x}\n")
-
-    answer = shop.post("/board/import", {"files": ["list.yaml"]})
-
-    assert [task["id"] for task in answer.json()["created"]] == ["one"]
-
-
-def test_a_list_that_cannot_be_read_is_a_wrong_value_and_no_failure_of_the_server(shop):
-    os.mkfifo(shop.root / "pipe")
-
-    refused(shop.post("/board/import", {"files": ["none.yaml"]}), 400, "TASK_FILE")
-    refused(shop.post("/board/import", {"files": ["pipe"]}), 400, "PATH_KIND")
-    refused(shop.post("/board/import", {"files": ["a.py"]}), 400, "YAML_SHAPE")
 
 
 def test_a_commit_with_another_agents_lines_is_refused_with_409_and_says_how_to_repeat_it(shop):
