@@ -4,7 +4,7 @@
 
     from dibs.client import Client
 
-    with Client("https://build.example:7341", token="dibs_...") as dibs:
+    with Client("https://build.example:443", token="dibs_...") as dibs:
         answer = dibs.claims.create(patterns=["src/api.py"], reason="fix login")
 
 A denied claim is an answer, as everywhere in Dibs. Errors are the exceptions of ``dibs.errors``. It needs

@@ -5,7 +5,7 @@ Keys: a asks for a release, r revokes, m sends a message, c and x confirm and re
 
 Examples:
   dibs top
-  DIBS_SERVER=https://build.example:7341 dibs top
+  DIBS_SERVER=https://build.example:443 dibs top
 
 It needs the extra `top`. Without it, or without a terminal, `dibs status --watch` runs instead; --json prints
 what `dibs status --json` prints.
