@@ -102,16 +102,6 @@ def test_a_file_that_the_board_has_not_accepted_is_left_for_its_author(dibs, boa
     assert "task: broken new by Ann" in subjects(board)
 
 
-def test_a_commit_names_the_agent_and_the_task_in_trailers(dibs, board):
-    (board / FILE).write_text(TASK)
-
-    dibs("task", "start", ID, "--role", "curator", agent="carol")
-
-    trailers = git(board, "log", "-2", "--format=%(trailers:only,unfold)|").split("|")
-    assert trailers[0].split("\n") == ["Dibs-Agent: carol", f"Dibs-Task: {ID}", ""]
-    assert trailers[1].strip().split("\n") == [f"Dibs-Task: {ID}"]
-
-
 def test_an_uncommitted_hand_edit_is_attributed_to_the_person_at_this_machine(dibs, board):
     (board / FILE).write_text(TASK)
 
@@ -210,17 +200,6 @@ def remote(board, tmp_path):
     git(board, "remote", "add", "origin", str(place))
     git(board, "push", "-q", "-u", "origin", "HEAD")
     return place
-
-
-def test_commits_are_pushed_on_request_only(dibs, board, remote):
-    dibs("task", "new", "Audit", agent="carol")
-    kept = git(remote, "rev-list", "--count", "--all")
-    dibs("orchestrate", "--push", agent="boss")
-    sent = git(remote, "log", "--all", "--format=%s")
-
-    assert kept == "1"
-    assert "new by carol" in sent
-    assert git(board, "status", "--porcelain") == ""
 
 
 def test_with_the_setting_every_command_pushes_its_commit(dibs, board, remote):

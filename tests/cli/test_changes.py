@@ -176,15 +176,6 @@ def test_a_word_that_is_an_agent_and_a_file_is_refused(tree, dibs):
     assert "--agent bob" in answer.err
 
 
-def test_changes_and_diff_leave_index_and_objects_unchanged(tree, dibs):
-    before = (tree / ".git/index").read_bytes(), git("count-objects")
-
-    dibs("changes")
-    dibs("diff", "alice")
-
-    assert ((tree / ".git/index").read_bytes(), git("count-objects")) == before
-
-
 @pytest.mark.parametrize("name", ["a b", "-f", ":(top)x", "*", "new\nline", '"q"', "ü", "x" * 200])
 def test_any_file_name_works(repo, dibs, monkeypatch, name):
     (repo / "odd").mkdir()

@@ -117,29 +117,6 @@ def test_scale_pause_spawn_restart_and_agent_stop(person):
     person.until(lambda: not os.path.exists(f"/proc/{after}"))
 
 
-def test_mistakes_get_one_line_and_the_documented_status(person):
-    assert "crew.toml does not exist" in person.dibs("crew", "up", status=78)
-    assert "the crew is not up" in person.dibs("crew", "ls")
-    assert "the crew is not up" in person.dibs("crew", "scale", "3", status=6)
-    (person.repo / "crew.toml").write_text("[roles.developer]\nagent = 'cluade'\n")
-    assert "did you mean 'claude'?" in person.dibs("crew", "up", status=78)
-    person.write_crew()
-    person.dibs("crew", "up")
-    for words, status, message in (
-        (("crew", "scale", "0"), 65, "greater than 0"),
-        (("crew", "scale", "21"), 65, "from 1 to 20"),
-        (("crew", "spawn", "tester"), 65, "the roles are: developer"),
-        (("crew", "spawn", "--task", "nope"), 6, "nope"),
-        (("crew", "show", "bob"), 6, "not in the crew"),
-        (("crew", "logs", "bob"), 6, "not in the crew"),
-        (("crew", "stop", "bob"), 6, "not in the crew"),
-        (("crew", "nwe"), 64, "unknown subcommand"),
-    ):
-        said = person.dibs(*words, status=status)
-        assert message in said
-        assert "Traceback" not in said
-
-
 @pytest.mark.parametrize(
     "verb", [("up",), ("stop",), ("restart",), ("scale", "3"), ("pause",), ("resume",)]
 )

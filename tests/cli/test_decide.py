@@ -51,33 +51,6 @@ def test_a_human_confirms_and_the_asker_is_notified(dibs):
     assert "was confirmed by" in dibs("decide", "show", "d2").out
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "line"),
-    [
-        (("confirm", "d2"), 77, "bob may not decide d2: a human may"),
-        (("confirm", "d9"), 6, "no decision 'd9'"),
-        (("show", "x"), 6, "no decision 'x'"),
-        (("new", " "), 65, "a decision needs a title"),
-        (("new", "t", "--confirm", "--by", "agent:bob"), 65, "bob cannot decide its own request"),
-        (("new", "t", "--confirm", "--by", "carol"), 6, "no agent carol here"),
-        (("withdraw", "d2"), 77, "only alice or a human may withdraw d2"),
-        (("comment", "d2", ""), 65, "the comment is empty"),
-        (("revoke", "d2"), 65, "d2 is not a conflict over claims"),
-        (("reject", "d2"), 64, "--reason"),
-    ],
-)
-def test_a_mistake_is_reported_in_one_line_with_its_status(dibs, words, status, line):
-    asked(dibs)
-
-    answer = dibs("decide", *words, agent="bob")
-
-    assert answer.status == status
-    assert answer.out == ""
-    assert answer.err.count("\n") == 1
-    assert line in answer.err
-    assert dibs("decide", "ls", "--pending", "--json").json["decisions"][0]["outcome"] == "pending"
-
-
 def test_the_list_can_be_filtered_and_counts_older_decisions(dibs):
     for title in ("one", "two", "three"):
         dibs("decide", "new", title, agent="alice")

@@ -237,18 +237,6 @@ def test_every_action_type_of_the_document_is_logged(shop, dibs):
         assert (details["toAgentId"], details["toRole"]) == ("dev", "developer"), kind
 
 
-def test_tool_calls_are_not_in_the_ledger_by_default(shop, dibs):
-    dibs("agent", "join", agent="other")
-    hook(shop, "PreToolUse", "src/utils.ts", "Read")
-    hook(shop, "PreToolUse", "src/auth.ts")
-    hook(shop, "PostToolUse", "src/auth.ts")
-
-    kinds = {entry["kind"] for entry in entries(dibs)}
-
-    assert "lock_acquired" in kinds
-    assert kinds.isdisjoint({"file_edit", "file_read"})
-
-
 def test_what_was_written_is_read_at_once_and_can_be_filtered(shop, dibs):
     for number in range(3):
         dibs("claim", "src/auth.ts", agent=f"a{number}")

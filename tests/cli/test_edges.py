@@ -172,20 +172,6 @@ def test_color_is_for_terminals_only(dibs, repo):
     assert "\x1b[" not in run("status").stdout
 
 
-def test_a_terminal_says_how_wide_a_page_is(dibs, repo):
-    import pexpect
-
-    dibs("claim", "a", "--reason", "word " * 40, agent="alice")
-    child = pexpect.spawn(
-        PROGRAM[0], [*PROGRAM[1:], "status"], encoding="utf-8", dimensions=(24, 60),
-        env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-    child.expect(pexpect.EOF)
-    child.close()
-
-    assert 50 < max(map(len, child.before.splitlines())) <= 60
-
-
 @pytest.mark.parametrize(
     ("check", "extra"), [(lambda: need_extra("serve"), "server"), (_need_packages, "crew")]
 )

@@ -94,18 +94,6 @@ def test_every_later_run_still_knows_the_original_bytes(dibs, repo):
     assert tree(repo) == before
 
 
-def test_row_104_existing_hooks_keep_running(dibs, repo):
-    place = put(repo, SETTINGS, THEIRS)
-
-    dibs("init", "--agents", "claude")
-
-    found = json.loads(place.read_bytes())
-    assert found["hooks"]["PreToolUse"][0] == json.loads(THEIRS)["hooks"]["PreToolUse"][0]
-    assert list(found)[:3] == ["permissions", "hooks", "model"]
-    assert b"\r\n" in place.read_bytes().replace(THEIRS[:40], b"")
-    assert b"\n" not in place.read_bytes().replace(b"\r\n", b"")
-
-
 def test_row_104_a_file_that_cannot_be_read_stops_everything(dibs, repo):
     put(repo, ".codex/hooks.json", b'{\n  "hooks": {\n    "Stop": [}\n  }\n}\n')
     before = tree(repo)
@@ -136,20 +124,6 @@ def test_entries_added_after_init_stay(dibs, repo):
     wanted["hooks"]["Stop"] = [{"hooks": [{"type": "command", "command": "beep"}]}]
     assert left == {**wanted, "later": True}
     assert page.read_bytes() == b"# Rules\n\n# Later\n"
-
-
-def test_entries_added_after_init_survive_a_second_run(dibs, repo):
-    put(repo, SETTINGS, THEIRS)
-    dibs("init", "--agents", "claude")
-    place = repo / SETTINGS
-    changed = place.read_bytes().replace(b'"opus"', b'"haiku"')
-    place.write_bytes(changed)
-
-    dibs("init", "--agents", "claude")
-    assert place.read_bytes() == changed
-    dibs("init", "--uninstall")
-
-    assert json.loads(place.read_bytes()) == {**json.loads(THEIRS), "model": "haiku"}
 
 
 def test_parts_that_are_no_longer_wanted_are_removed(dibs, repo):

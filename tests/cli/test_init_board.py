@@ -63,12 +63,6 @@ def test_all_folders_of_a_board_survive_a_clone(board, tmp_path):
     assert [path for path in NAMED if not (tmp_path / "clone" / path).exists()] == []
 
 
-def test_a_board_gets_a_commit_per_transition(dibs, board):
-    assert (
-        dibs("config", "board.commit", "--json").json["settings"]["board_commit"]["value"] is True
-    )
-
-
 def test_a_board_that_git_ignores_does_not_ask_for_commits(dibs, repo):
     put(repo, ".gitignore", b"/work/\n")
 
@@ -146,29 +140,6 @@ def test_an_uninstall_removes_untouched_files_and_keeps_the_rest(dibs, board):
     assert not (board / "docs").exists()
     assert not (board / ".github").exists()
     assert not (board / "work/scripts").exists()
-
-
-def test_an_uninstall_of_an_unused_board_leaves_nothing(dibs, repo):
-    before = tree(repo)
-    dibs("init", "--agents", "none", "--board", "curator")
-
-    answer = dibs("init", "--uninstall")
-
-    assert tree(repo) == before
-    assert not (repo / "work").exists()
-    assert "task files" not in answer.out
-
-
-def test_a_linked_worktree_gets_no_second_board(dibs, repo, tmp_path, monkeypatch):
-    git("-C", str(repo), *ANN, "commit", "-q", "--allow-empty", "-m", "first")
-    git("-C", str(repo), "worktree", "add", "-q", str(tmp_path / "side"))
-    monkeypatch.chdir(tmp_path / "side")
-
-    answer = dibs("init", "--agents", "none", "--board")
-
-    assert not (tmp_path / "side" / "work").exists()
-    assert (repo / "work" / "inbox").is_dir()
-    assert "main working tree" in answer.out
 
 
 def test_every_template_is_valid_and_can_be_copied_into_the_inbox(dibs, board):

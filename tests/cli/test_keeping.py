@@ -153,30 +153,6 @@ def test_a_claim_that_reached_its_hard_limit_is_lost(short_hold, keep, project, 
     assert clock.now >= 1_000_000 + 65
 
 
-def test_a_hard_limit_between_heartbeats_is_not_a_release(short_hold, keep, project, clock):
-    keeper = keep("a")
-    for _ in range(6):
-        clock.now += TTL / 3
-        keeper.keep()
-
-    clock.now += 6
-    project.agents.beat(BOB)  # the ledger moves, so the claims are checked
-    keeper.keep()
-
-    assert [lost.why for lost in keeper.lost] == ["expired"]
-
-
-def test_a_transferred_claim_is_lost(keep, project, clock):
-    project.agents.beat(BOB)
-    keeper = keep("a")
-    project.holdings.transfer(ALICE, [project.tree.resolve("a")], to="bob")
-
-    clock.now += 1
-    keeper.keep()
-
-    assert [lost.why for lost in keeper.lost] == ["transferred"]
-
-
 def test_a_claim_made_again_by_the_command_continues(keep, project, clock):
     keeper = keep("a")
     project.holdings.release(ALICE)

@@ -122,22 +122,6 @@ def test_an_agent_escalates_and_the_human_refuses(dibs, waiter):
     assert "you keep your claim" in dibs("inbox", agent="alice").out
 
 
-def test_the_human_sees_who_is_first_in_the_queue_and_that_a_conflict_was_over(dibs):
-    dibs("claim", "a", agent="alice")
-    dibs("claim", "a", "--queue", agent="carol")
-    name = decision_in(dibs("escalate", "a", agent="bob"))
-
-    said = dibs("decide", "revoke", name)
-
-    assert said.out.endswith(" (bob is notified); carol is first in the queue\n")
-    dibs("claim", "a", agent="carol")
-    name = decision_in(dibs("escalate", "a", agent="bob"))
-    dibs("release", "a", agent="carol")
-    said = dibs("decide", "revoke", name)
-    assert said.out.startswith(f"settled {name}: ")
-    assert said.out.endswith(" (bob is notified); the conflict was already over\n")
-
-
 def test_a_conflict_that_is_over_is_not_pending_anywhere(dibs):
     dibs("agent", "join", "--role", "lead", agent="lea")
     dibs("claim", "a", agent="alice")

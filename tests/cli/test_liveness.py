@@ -98,14 +98,6 @@ def test_a_dead_agents_claims_do_not_block_anyone(agent, dibs):
     assert AGENT not in dibs("status").out
 
 
-def test_a_dead_agents_uncommitted_changes_are_saved_and_reported_to_the_next_owner(agent, dibs):
-    die(agent)
-    granted = dibs("claim", "a.py", agent="bob")
-
-    assert f"a.py contains {AGENT}'s uncommitted changes" in granted.out
-    assert f"refs/salvage/{AGENT}/" in granted.out
-
-
 def test_a_waiter_gets_what_an_agent_held_that_dies(agent, start, dibs):
     waiter = start("claim", "a.py", "--wait", "60s", "--agent", "bob")
     deadline = time.monotonic() + 30

@@ -11,8 +11,6 @@ import pytest
 
 from dibs import Dibs
 from dibs.cli import main
-from dibs.core.claims.agents import Caller
-from dibs.core.claims.ledger import Entry
 from dibs.engines.sqlite.engine import SqliteEngine
 
 
@@ -120,14 +118,6 @@ def test_since_is_a_number_a_duration_or_a_time(busy):
     assert busy("log", "--since", "2101-01-01T00:00+02:00", "--json").json == []
 
 
-def test_since_shows_more_than_the_default_lines(dibs):
-    for number in range(60):
-        dibs("agent", "report", "--note", str(number), agent="alice")
-
-    assert len(dibs("log", "--json").json) == 50
-    assert len(dibs("log", "--since", "10m", "--json").json) == 61
-
-
 def test_the_summary_counts_entries(busy):
     answer = busy("log", "--summary", "--json").json
 
@@ -163,22 +153,6 @@ def test_following_misses_no_entry_whenever_another_agent_writes(
     shown = [json.loads(line)["seq"] for line in capsys.readouterr().out.splitlines()]
     assert shown == list(range(shown[0], rival.written[-1] + 1))
     assert lines != "0" or shown[0] == rival.written[rival.early]
-
-
-def test_entries_of_another_day_are_below_their_date(busy, monkeypatch, capsys):
-    from dibs.cli.commands import log
-
-    entries = [Entry(**entry) for entry in busy("log", "--json").json]
-    now = entries[-1].at
-    old = entries[0]._replace(at=now - 3 * 86_400)
-    day = time.strftime("%Y-%m-%d", time.localtime(old.at))
-    today = time.strftime("%Y-%m-%d", time.localtime(now))
-
-    log._print([old, entries[-1]], now, Caller("you", "human"))
-    lines = capsys.readouterr().out.splitlines()
-
-    assert (lines[0], lines[2]) == (day, today)
-    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in (lines[1], lines[3]))
 
 
 def test_the_log_prints_as_many_lines_as_asked(busy):

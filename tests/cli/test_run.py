@@ -89,17 +89,6 @@ def test_the_command_acts_as_the_same_agent(dibs):
     assert [c["agent"] for c in dibs("status", "--json").json["claims"]] == ["alice"]
 
 
-def test_claims_held_before_stay_held(dibs):
-    dibs("claim", "a", "--shared", agent="alice")
-    dibs("claim", "src/x", agent="alice")
-
-    dibs("run", "--claim", "A", "--shared", "--", "true", agent="alice")
-    dibs("run", "--claim", "src/**", "--", "true", agent="alice")
-
-    kept = dibs("status", "--json").json["claims"]
-    assert sorted(claim["pattern"] for claim in kept) == ["a", "src/x"]
-
-
 def test_the_last_line_on_standard_error_is_the_report(dibs):
     answer = dibs("run", "--claim", "a", "--json", "--", "sh", "-c", "exit 5", agent="alice")
 
@@ -173,16 +162,6 @@ def test_a_signal_is_passed_on_and_the_claim_released(dibs, start, number):
 
     assert run.wait(20) == 128 + number
     assert dibs("status", "--json").json["claims"] == []
-
-
-def test_a_command_may_handle_a_signal_itself(start):
-    run = start("run", "--", "sh", "-c",
-                "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done")  # fmt: skip
-    run.stdout.readline()
-
-    run.send_signal(signal.SIGTERM)
-
-    assert run.wait(20) == 9
 
 
 @pytest.mark.slow

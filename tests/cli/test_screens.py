@@ -61,13 +61,6 @@ def test_every_listing_fits_the_terminal_and_closes_its_colors(crowd, columns):
             assert is_closed(line), (words, line)
 
 
-def test_a_denial_closes_its_colors(crowd):
-    for columns in (40, 80):
-        lines = screen(("claim", "src/auth/login.py"), columns).splitlines()
-        assert "\x1b[31mdenied\x1b[0m: " in lines[0]
-        assert all(is_closed(line) for line in lines)
-
-
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_color_is_printed_if_it_is_unwanted(crowd, variables):
     for words in (*SCREENS, ("claim", "src/auth/login.py")):

@@ -102,14 +102,6 @@ def test_a_full_disk_leads_to_the_shared_tree(tree, start, dibs):
     assert "created" in dibs("worktree", "new", "alice", "--or-shared").out
 
 
-def test_a_worktree_that_can_be_created_is_not_shared(tree, dibs):
-    answer = dibs("worktree", "new", "alice", "--or-shared", "--json").json
-    again = dibs("worktree", "new", "alice", "--json").json
-
-    assert (answer["shared"], answer["new"]) == (False, True)
-    assert answer["path"] == answer["worktree"]["path"] == again["path"]
-
-
 @pytest.mark.parametrize(
     "words", [("bad name",), ("alice", "--base", "nothing"), ("alice", "--setup", "'open")]
 )

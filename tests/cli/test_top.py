@@ -179,24 +179,6 @@ def test_only_actions_that_apply_to_the_row_are_offered_and_a_refusal_is_shown(c
     assert crew("status", "--json").json["claims"]
 
 
-def test_rows_are_filtered_and_sorted_and_help_lists_the_keys(crew):
-    crew("claim", "docs/zebra.md", agent="zoe")
-
-    async def script(app, pilot):
-        await until(app, pilot, "4 Claims (2)")
-        await pilot.press("slash", *"zebra", "enter")
-        await until(app, pilot, "4 Claims (1 of 2)")
-        assert "rework the login" not in screen(app)
-        await pilot.press("escape")
-        await until(app, pilot, "4 Claims (2)", "rework the login")
-        await pilot.press("4", "s")
-        await until(app, pilot, "expiring first")
-        await pilot.press("question_mark")
-        await until(app, pilot, "acknowledge an alert", "quit (also Ctrl-C)")
-
-    play(script, size=(100, 40))
-
-
 def test_control_characters_and_markup_of_agents_are_only_shown(dibs):
     bad = "[bold red]x[/] [@click=app.quit]y[/] \x1b[31mz \u202e [/nothing"
     dibs("claim", "a[b].py", "--literal", "--reason", bad, agent="alice")
@@ -305,3 +287,21 @@ def test_a_person_in_tmux_sees_a_wait_revokes_the_claim_and_quits(crew, tmux):
         assert time.monotonic() < wait, shown()
     tmux("send-keys", "-t", "top", "q")
     assert "src/auth/" not in shown("left 0")
+
+
+def test_rows_are_filtered_and_sorted_and_help_lists_the_keys(crew):
+    crew("claim", "docs/zebra.md", agent="zoe")
+
+    async def script(app, pilot):
+        await until(app, pilot, "4 Claims (2)")
+        await pilot.press("slash", *"zebra", "enter")
+        await until(app, pilot, "4 Claims (1 of 2)")
+        assert "rework the login" not in screen(app)
+        await pilot.press("escape")
+        await until(app, pilot, "4 Claims (2)", "rework the login")
+        await pilot.press("4", "s")
+        await until(app, pilot, "expiring first")
+        await pilot.press("question_mark")
+        await until(app, pilot, "acknowledge an alert", "quit (also Ctrl-C)")
+
+    play(script, size=(100, 40))

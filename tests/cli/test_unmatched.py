@@ -63,10 +63,6 @@ def test_very_many_paths_suggest_quoting_a_glob(dibs, repo):
     assert dibs("claim", "many/*.py").err == ""
 
 
-def test_names_with_control_characters_are_printable_in_a_warning(dibs, files):
-    assert "\x1b" not in dibs("claim", "x\x1b[2J").err
-
-
 def test_a_path_that_leads_nowhere_does_not_break_the_check(dibs, files):
     (files / "broken").symlink_to("nowhere")
 

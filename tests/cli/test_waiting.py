@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 
 import pexpect
@@ -54,15 +53,6 @@ def test_a_person_sees_the_owner_the_position_and_the_time_left(dibs, terminal):
     assert wait.exitstatus == 0
 
 
-def test_the_position_counts_the_waiters_ahead(dibs, terminal):
-    dibs("claim", "a", agent="alice")
-    dibs("claim", "a", "--queue", agent="bob")
-
-    wait = terminal("claim", "a", "--wait", "2m")
-
-    wait.expect_exact("waiting for alice (a) and 1 more, position 2 in the queue, 2m left")
-
-
 def test_the_line_is_cut_to_the_terminal_and_has_no_escape_codes(dibs, terminal):
     dibs("claim", "a", agent="alice")
 
@@ -107,16 +97,6 @@ def test_off_a_terminal_there_is_one_line_for_each_change(dibs, start):
 
     assert wait.wait(10) == 130
     assert wait.stderr.read() == ""
-
-
-def test_status_shows_when_a_waiting_process_gives_up(dibs, start):
-    dibs("claim", "a", agent="alice")
-    wait = start("claim", "a", "--wait", "5m", "--agent", "bob")
-    wait.stderr.readline()
-
-    row = dibs("status").out.splitlines()[-1]
-
-    assert re.search(r" (5m|4m\d+s)\b", row), row
 
 
 def test_json_shows_nothing_while_it_waits(dibs):

@@ -290,19 +290,6 @@ def test_with_json_standard_output_has_one_object_per_task_and_the_totals(put, s
     assert err == "hi\nhi\n"
 
 
-def test_the_summary_is_the_last_line_of_the_output_which_still_passes_through(dibs, put, start):
-    put("a")
-    work = start(
-        "work", "--summary", "--agent", "bob", *sh("echo one; printf ' fix\\033[1med \\n\\n'")
-    )
-
-    out, _ = work.communicate(timeout=30)
-
-    assert out == "one\n fix\x1b[1med \n\n"
-    result = json.loads(dibs("task", "show", "a", "--json").out)["task"]["result"]
-    assert result["summary"] == "fix\\x1b[1med"
-
-
 def test_the_last_lines_of_the_errors_are_recorded_with_a_failure(dibs, put, repo):
     put("a")
 
@@ -359,18 +346,6 @@ def test_a_signal_is_passed_on_and_the_task_is_released(dibs, put, states, start
     assert work.wait(30) == 128 + number
     assert states() == {"a": "new", "b": "new"}
     assert f"dibs: released a: interrupted by {number.name}\n" in work.stderr.read()
-
-
-def test_a_command_that_exits_with_0_after_a_signal_did_not_finish_its_task(put, states, start):
-    put("a")
-    script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"
-    work = start("work", "--agent", "bob", *sh(script))
-    work.stdout.readline()
-
-    work.send_signal(signal.SIGTERM)
-
-    assert work.wait(30) == 143
-    assert states() == {"a": "new"}
 
 
 def test_a_signal_during_the_take_releases_the_task_and_starts_nothing(

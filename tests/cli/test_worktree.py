@@ -107,16 +107,6 @@ def test_after_a_killed_creation_gc_leaves_nothing(tree, alice, start, dibs, ste
     assert dibs("worktree", "ls", "--json").json == {"worktrees": []}
 
 
-def test_files_added_to_an_incomplete_worktree_are_salvaged(tree, alice, start, dibs):
-    die_at(start, "files", "worktree", "new", "alice")
-    (alice / "mine").write_text("mine\n")
-
-    assert dibs("worktree", "new", "alice").status == 0
-
-    (saved,) = dibs("salvage", "ls", "--json").json["salvaged"]
-    assert git("show", f"{saved['ref']}:mine") == "mine"
-
-
 def test_a_file_changed_in_an_incomplete_worktree_is_salvaged_and_a_cut_off_one_is_not(
     tree, alice, start, dibs
 ):
