@@ -167,7 +167,7 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
         (("task", "nwe"), "task: unknown subcommand 'nwe' (did you mean 'new'?)"),
         (("task", "list"), "task: unknown subcommand 'list' (did you mean 'ls'?)"),
         (("agent", "jion"), "agent: unknown subcommand 'jion' (did you mean 'join'?)"),
-        (("git",), "git: missing subcommand (use one of install, uninstall, status, check, trust)"),
+        (("git",), "git: missing subcommand (use one of install, uninstall, status, check)"),
         (("-v",), "unknown option '-v' (options go after the command)"),
         (("claim", "a", "--raeson", "x"), "claim: unknown option '--raeson' (did you mean '--reason'?)"),
         (("claim", "a", "--ttl"), "claim: --ttl needs a value (see `dibs claim --help`)"),

@@ -105,26 +105,30 @@ def test_a_session_inside_such_a_repository_is_guarded_by_the_outer_project(oute
     assert "holds it" in call("Bash", outer / "lib", command="echo 1 > ../a.py")
 
 
-@pytest.mark.parametrize("command", [
+WRITES = (
     "echo 1 > lib/x.py", "cd lib && sed -i s/a/b/ x.py", "sed -i s/a/b/ lib/*.py", "rm -rf lib",
     "git -C lib checkout .", "cd lib && git checkout -- x.py", "git -C lib reset --hard",
     "cd lib && git stash", "mv lib/x.py /tmp/gone", "cp a.py lib/x.py", "git -C lib restore x.py",
-])  # fmt: skip
-def test_a_shell_command_cannot_write_a_held_file_in_such_a_repository(outer, command):
+)  # fmt: skip
+
+
+def test_a_shell_command_cannot_write_a_held_file_in_such_a_repository(outer):
     hold(outer, "lib/x.py")
     (outer / "lib" / "x.py").write_text("of bob\n")
 
-    assert "lib" in call("Bash", outer, command=command)
+    assert [c for c in WRITES if "lib" not in call("Bash", outer, command=c)] == []
 
 
-@pytest.mark.parametrize("command", [
+HARMLESS = (
     "cat lib/x.py", "git -C lib status", "git -C lib log", "cd lib && git diff", "ls lib",
     "echo 1 > lib/new.py", "git submodule status", "git -C lib fetch", "cd lib && git add y.py",
-])  # fmt: skip
-def test_harmless_commands_in_such_a_repository_are_allowed(outer, command):
+)  # fmt: skip
+
+
+def test_harmless_commands_in_such_a_repository_are_allowed(outer):
     hold(outer, "lib/x.py")
 
-    assert call("Bash", outer, command=command) == ""
+    assert [c for c in HARMLESS if call("Bash", outer, command=c)] == []
 
 
 def test_a_claim_of_the_whole_folder_counts_for_its_files(outer):
@@ -164,13 +168,15 @@ def test_an_inner_project_decides_about_its_own_files(inner):
     assert claims(inner / "lib")["y.py"] == "claude-alice"
 
 
-@pytest.mark.parametrize("command", [
+OUTSIDE = (
     "echo 1 > lib/x.py", "cd lib && sed -i s/a/b/ x.py", "git -C lib checkout x.py",
-])  # fmt: skip
-def test_a_shell_command_outside_an_inner_project_is_judged_there(inner, command):
+)  # fmt: skip
+
+
+def test_a_shell_command_outside_an_inner_project_is_judged_there(inner):
     (inner / "lib" / "x.py").write_text("of bob\n")
 
-    assert "holds it" in call("Bash", inner, command=command)
+    assert [c for c in OUTSIDE if "holds it" not in call("Bash", inner, command=c)] == []
 
 
 def test_a_session_in_an_inner_project_is_judged_by_the_outer_one_for_outer_files(inner):
