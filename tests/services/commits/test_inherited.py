@@ -252,6 +252,17 @@ def test_changes_of_people_are_included_and_named(world):
 # -- files that are not compared by lines
 
 
+def test_a_new_file_that_was_renamed_has_its_authors_lines(world):
+    world.leave(ALICE, "src/new.py", "one by alice\ntwo by alice\n")
+    world.claim(BOB, "src/")
+    os.rename(os.path.join(world.root, "src/new.py"), os.path.join(world.root, "src/moved.py"))
+    world.put("src/moved.py", "one by alice\ntwo by alice\nby bob\n")
+    world.put("src/other.py", "one by alice\nby bob\nand\nso\non\n")
+    assert stops(refused(world)) == [("src/moved.py", "alice", 2)]
+    world.committed(BOB, inherited=True)
+    assert (authors(world), world.left("src/new.py")) == (("alice",), [])
+
+
 def binary(world):
     world.put("blob", b"\0one")
     world.git("add", "-A")

@@ -24,6 +24,7 @@ from dibs.git.objects import ABSENT, FILES, GONE, LINK, TreeEntry
 from dibs.git.snapshot import quarantined
 from dibs.git.trees import contents, parsed
 from dibs.local.last_read import last_read, note_read
+from dibs.services.commits.keep import is_on_disk
 from dibs.services.commits.scope import origins
 from dibs.services.commits.values import Foreign, Inherited, Leftovers
 
@@ -70,21 +71,24 @@ def leftovers_in(
     ``common`` is the shared git directory. ``variables`` say where the objects of the changes are, if not in
     the repository.
     """
-    asked = [change for change in changes if any(not one.own for one in found.get(change.path, ()))]
-    if not asked:
+    others = {path for path, some in found.items() if not all(one.own for one in some)}
+    if not others:
         return Leftovers()
     foreign: list[Foreign] = []
     persons: list[Inherited] = []
     with contextlib.ExitStack() as stack:
         there = variables or stack.enter_context(scratch(common))
         versions = _Versions(git, common, there)
-        for change in asked:
-            for one, lines in versions.unlanded(change, found[change.path]):
+        moved = versions.renamed(changes, {path: found[path] for path in others})
+        asked = [(change, found[path]) for path, change in moved.items()]
+        asked += [(c, found[c.path]) for c in changes if c.path in others - moved.keys()]
+        for change, records in asked:
+            for one, lines in versions.unlanded(change, records):
                 if one.about.agent:
                     foreign.append(one)
                 elif lines:
                     persons.append(one.about)
-    return Leftovers(tuple(foreign), tuple(persons))
+    return Leftovers(tuple(foreign), tuple(persons), tuple(moved))
 
 
 class _Versions:
@@ -96,6 +100,27 @@ class _Versions:
         self._there = variables
         self._copies: dict[tuple[str, str, int], TreeEntry | None] = {}
         self._texts: dict[str, bytes] = {}
+
+    def renamed(self, changes: Sequence[TreeChange], found: Origins) -> dict[str, TreeChange]:
+        """Return the new file to which each missing file was renamed, as a change of the missing file.
+
+        As for git, a new file is a renamed one if it has half of the old lines.
+        """
+        new = [change for change in changes if change.old_mode == ABSENT and change.is_file]
+        moved: dict[str, TreeChange] = {}
+        for path, records in found.items() if new else ():
+            copy = self._text(self._copy(records[-1].left) or GONE)
+            if not copy or is_on_disk(self._git.tree, path):
+                continue
+            lines = counted(copy)
+            for change in new:
+                text = self._text(_entry(*change.after)) or b""
+                if (lines & counted(text)).total() * 2 >= lines.total():
+                    head = self._at("HEAD", path) or GONE
+                    mode, oid = (head.mode, head.oid) if head != GONE else change.before
+                    moved[path] = change._replace(old_mode=mode, old_oid=oid)
+                    break
+        return moved
 
     def unlanded(
         self, change: TreeChange, records: Sequence[Origin]
@@ -121,9 +146,9 @@ class _Versions:
         for left, added, removed in judged:
             count = max(added.total(), removed.total())
             theirs = self._theirs(left, head, added, removed)
-            yield Foreign(_about(left, count), theirs, mine), count
+            yield Foreign(_about(left, change.path, count), theirs, mine), count
         for left in unknown:
-            yield Foreign(_about(left, 0), (), mine), 1
+            yield Foreign(_about(left, change.path, 0), (), mine), 1
 
     def _judged(
         self, left: UnfinishedFile, head: TreeEntry, source: TreeEntry
@@ -194,16 +219,24 @@ class _Versions:
         return self._copies[key]
 
     def _in_tree(self, name: str, path: str, parent: int) -> TreeEntry | None:
-        commit = f"{name}^{{commit}}^" if parent else name
+        """Return what a copy has at a path, as git would commit it, or what its parent has."""
+        entry = self._at(f"{name}^{{commit}}^" if parent else name, path)
+        if entry is None:  # a copy of files before the first commit has no parent
+            return GONE if parent and self._named(name, path) is not None else None
+        if entry.mode in FILES and not parent:  # copies have the bytes on disk
+            text = contents(self._git, [entry.oid])[entry.oid]
+            entry = entry._replace(oid=self._stored(text, path))
+        return entry
+
+    def _at(self, commit: str, path: str) -> TreeEntry | None:
+        """Return what a commit has at a path; None if there is no such commit."""
         words = ("ls-tree", "-z", "--full-tree", "--end-of-options", commit, "--", path)
         found = self._git.run(*words)
-        if found.code:  # a copy of files before the first commit has no parent
-            return GONE if parent and self._named(name, path) is not None else None
+        if found.code:
+            return None
         if not found.out:
             return GONE
         mode, _, oid = found.out.partition(b"\t")[0].decode().split(" ")
-        if mode in FILES and not parent:  # copies have the bytes on disk
-            oid = self._stored(contents(self._git, [oid])[oid], path)
         return TreeEntry(mode, oid)
 
     def _private(self, name: str, path: str) -> TreeEntry | None:
@@ -258,8 +291,8 @@ def _entry(mode: str, oid: str) -> TreeEntry:
     return GONE if mode == ABSENT else TreeEntry(mode, oid)
 
 
-def _about(left: UnfinishedFile, lines: int) -> Inherited:
-    return Inherited(left.path, left.agent, lines, left.salvage)
+def _about(left: UnfinishedFile, path: str, lines: int) -> Inherited:
+    return Inherited(path, left.agent, lines, left.salvage)
 
 
 # -- plain commits

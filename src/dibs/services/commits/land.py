@@ -142,7 +142,8 @@ class Landing:
 
         def record(rows: Rows) -> None:
             given.clear()
-            drop_left(rows, (one.key for path in ready.paths for one in older.get(path, ())))
+            done = (*ready.paths, *ready.left.moved)
+            drop_left(rows, (one.key for path in done for one in older.get(path, ())))
             tell_authors(rows, self._caller.id, ready)
             if back:
                 filed = [(h.key, h.claim) for h in back if rows.is_filed(h.key)]

@@ -12,6 +12,7 @@ from dibs.core.text.names import quote, shown, typed_in
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.git.status import ignored_among
 from dibs.local.repository import find
+from dibs.services.commits.keep import is_on_disk
 from dibs.services.commits.private_index import stats
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.ownership import is_family
@@ -156,11 +157,12 @@ def still_covered(
 def origins(rows: Rows, agent: str, root: str, paths: Container[str]) -> dict[str, list[Origin]]:
     """Return the records of older content in ``paths`` of a working tree, oldest first.
 
-    Paths with content of the agent's family alone are missing.
+    Missing files may have been renamed to one of these. Paths with content of the agent's family alone are
+    left out.
     """
     found: dict[str, list[Origin]] = {}
     for key, left in sorted(left_in(rows, root), key=lambda one: one[1].at):
-        if left.path in paths:
+        if left.path in paths or not is_on_disk(root, left.path):
             own = left.agent and (left.agent == agent or is_family(rows, agent, left.agent))
             found.setdefault(left.path, []).append(Origin(key, left, bool(own)))
     return {path: some for path, some in found.items() if not all(one.own for one in some)}

@@ -63,6 +63,8 @@ class Leftovers(Record):
     foreign: tuple[Foreign, ...] = ()
     #: People's lines, which are never refused.
     persons: tuple[Inherited, ...] = ()
+    #: The former paths of files that the commit renames.
+    moved: tuple[str, ...] = ()
 
     @property
     def blocked(self) -> list[Blocked]:
