@@ -35,6 +35,7 @@ def commit_answer(value: Committed | CommitDenied) -> Shape:
         "files": _files(value.files),
         "unchanged": list(value.unchanged),
         "ignored": list(value.ignored),
+        "on_disk": [shown(path) for path in value.on_disk],
         "nobody": _files(value.nobody),
         "nobody_elsewhere": value.elsewhere,
         "others": blocked(value.others),

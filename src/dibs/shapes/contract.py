@@ -249,7 +249,7 @@ ANSWERS = {
     "revoke": "revoked:claim*",
     "transfer": "transferred:claim*",
     "commit": (
-        "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [ignored:path*]"
+        "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [ignored:path*] [on_disk:path*]"
         " [nobody:committed_file*] [nobody_elsewhere:int] [others:blocked*] [released:claim*]"
         " [seq:int?] [repeated:bool] [late:bool] [included:inherited*] [code]"
         " [hook?] [blocked:blocked*]"

@@ -156,7 +156,7 @@ def test_a_file_removed_from_the_index_and_ignored_is_deleted(world):
     world.claim(ALICE, "src/one.py", ".gitignore")
     world.put(".gitignore", "one.py\n")
     world.git("rm", "-q", "--cached", "src/one.py")
-    world.committed(ALICE)
+    assert world.committed(ALICE).on_disk == ("src/one.py",)
     assert world.files() == {".gitignore", "src/one.py"}
     assert world.git("ls-tree", "HEAD", "src/one.py") == ""
     assert world.read("src/one.py") == "1\n"

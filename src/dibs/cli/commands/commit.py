@@ -218,6 +218,10 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
         print(
             f"{yellow('claimed, but ignored by git')}: {', '.join(map(printable, answer.ignored))}"
         )
+    if answer.on_disk:
+        print(
+            f"{yellow('deleted, but still on disk')}: {', '.join(map(printable, answer.on_disk))}"
+        )
     _print_older(answer)
     _print_left(answer, reader)
     if answer.late:

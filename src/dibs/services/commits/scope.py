@@ -124,9 +124,13 @@ def refusal_for(
 
 
 def name_ignored(git: GitCalls, answer: Committed) -> Committed:
-    """Return a commit with the claimed files that are missing from it because git ignores them."""
+    """Return a commit with the ignored files: claimed ones that it lacks, and deleted ones on disk."""
     found = ignored_among(git, answer.unchanged)
-    return answer._replace(ignored=tuple(path for path in answer.unchanged if path in found))
+    deleted = (file.path for file in answer.files if file.what == "deleted")
+    return answer._replace(
+        ignored=tuple(path for path in answer.unchanged if path in found),
+        on_disk=tuple(path for path in deleted if is_on_disk(git.tree, path)),
+    )
 
 
 def still_covered(

@@ -143,6 +143,8 @@ class Committed(Record):
     unchanged: tuple[str, ...] = ()
     #: Those of them that git ignores: they may have changed.
     ignored: tuple[str, ...] = ()
+    #: Deleted files that are still on disk: they were removed from git's index, and git ignores them.
+    on_disk: tuple[str, ...] = ()
     #: Unclaimed changed files in the folders of the commit; new ones first.
     nobody: tuple[File, ...] = ()
     #: The number of other unclaimed changed files.
