@@ -328,7 +328,7 @@ def test_a_cycle_whose_board_is_removed_meanwhile_fails_clearly_and_the_next_res
     cycles = Orchestrator(world.store, world.board, str(tmp_path / ".state"))
 
     with suppress(Unavailable):
-        cycles.cycle(HUMAN, thorough=True)
+        cycles.cycle(HUMAN)
     world.board.folders.disk.left = 0
     cycles.cycle(HUMAN)
 
