@@ -83,8 +83,7 @@ def test_too_many_messages_are_refused_with_the_time_to_wait(crew, monkeypatch):
     assert re.search(r"in \d+s$", refused["message"])
 
 
-def test_a_long_inbox_is_shown_in_parts(crew, monkeypatch):
-    monkeypatch.setenv("DIBS_MAIL_RATE", "1000")
+def test_a_long_inbox_is_shown_in_parts(crew):
     for number in range(60):
         crew("say", "bob", f"text {number}", agent="alice")
     first = crew("inbox", agent="bob").out

@@ -26,6 +26,7 @@ from dibs.cli.commands import claim  # noqa: F401 - loaded before the forks
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
+from dibs.core.talk import limits
 from dibs.errors import DibsError
 from dibs.project.project import Project, open_project
 from dibs.services.claims import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Spec = tuple[str, dict[str, str]]
+limits.RATE = 100_000  # these agents work without a pause
 
 
 def enter(machine: Spec) -> Project:

@@ -100,7 +100,7 @@ def test_a_failover_in_the_middle_of_work_loses_and_repeats_nothing(
     overlapping paths at once; no new life starts; and an agent that waits for an earlier claim gets
     it from the new primary.
     """
-    here, there = crew = machines(tmp_path, pair.url, DIBS_MAIL_RATE="100000", DIBS_TIMEOUT="30s")
+    here, there = crew = machines(tmp_path, pair.url, DIBS_TIMEOUT="30s")
     ids = add_tasks(here)
     for number in range(AGENTS):
         assert here.dibs("agent", "join", agent=f"agent-{number}").returncode == 0

@@ -198,15 +198,6 @@ def test_the_decider_can_paste_both_answers(crew):
         crew.run("bob", both[chosen])
 
 
-def test_a_message_that_wants_an_acknowledgment_names_the_command(crew):
-    crew.edit("bob", "a.txt")
-    crew.run("alice", "dibs say bob 'stop: the schema changes' --ack")
-
-    (ack,) = commands(crew.run("bob", "dibs brief"))
-
-    assert "acknowledged" in crew.run("bob", ack)
-
-
 def test_lines_that_do_not_fit_can_be_shown_with_the_command_below_them(crew):
     for number in range(30):
         crew.run("bob", f"dibs claim docs/{number}.md")

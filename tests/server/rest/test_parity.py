@@ -151,7 +151,6 @@ DECISIONS = [
         "", ("decide", "reject", "{d3}", "--reason", "w"), "POST /decisions/reject",
         {"ids": ["{d3}"], "reason": "w"}, 400, 65,
     ),
-    Step("ada", ("decide", "ls", "--category", "style"), "GET /decisions?category=style"),
     Step("ada", ("decide", "ls"), "GET /decisions"),
 ]  # fmt: skip
 
