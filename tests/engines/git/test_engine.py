@@ -74,7 +74,7 @@ def test_every_key_has_its_own_file_from_which_the_key_can_be_read(one, other):
 
     paths = codec.path_of(one), codec.path_of(other)
 
-    assert codec.parse(paths[0], b"v\n", 0.0) == {one: "v"}
+    assert codec.parse(paths[0], b"v\n") == {one: "v"}
     assert (paths[0] == paths[1]) == (one == other)
     assert not paths[0].startswith(paths[1] + "/")
     assert not paths[0].startswith(("dibs/ledger/", "dibs/meta.json"))
@@ -89,12 +89,12 @@ def test_ordinary_keys_stay_readable():
 
 @pytest.mark.parametrize("content", [b"", b"v", b"\xff\n"])
 def test_a_file_with_content_that_we_would_not_write_is_a_damaged_row(content):
-    assert RowFiles().parse("dibs/a.row", content, 0.0)["a"].startswith("damaged: ")
+    assert RowFiles().parse("dibs/a.row", content)["a"].startswith("damaged: ")
 
 
 def test_a_file_with_a_name_that_we_would_not_write_is_not_ours():
-    assert RowFiles().parse("dibs/%61.row", b"v\n", 0.0) is None
-    assert RowFiles().parse("src/a.row", b"v\n", 0.0) is None
+    assert RowFiles().parse("dibs/%61.row", b"v\n") is None
+    assert RowFiles().parse("src/a.row", b"v\n") is None
 
 
 def test_hostile_keys_pass_gits_own_check(machine, bare):

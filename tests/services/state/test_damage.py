@@ -328,7 +328,7 @@ def test_a_row_file_with_other_content_is_a_damaged_row(content):
     codec = RowFiles()
     path = codec.path_of("at/a.py//alice/c2")
 
-    ((key, value),) = codec.parse(path, content, 0.0).items()
+    ((key, value),) = codec.parse(path, content).items()
 
     assert key == "at/a.py//alice/c2"
     assert why_damaged(key, value)
@@ -338,7 +338,7 @@ def test_a_row_file_that_lost_its_key_is_a_damaged_row():
     codec = RowFiles()
     path = codec.path_of(f"at/{'a' * 300}.py//alice/c2")
 
-    ((key, value),) = codec.parse(path, b"[]\n", 0.0).items()
+    ((key, value),) = codec.parse(path, b"[]\n").items()
 
     assert why_damaged(key, value)
 

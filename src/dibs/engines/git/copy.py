@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.engines.base import Txn
-    from dibs.engines.git.files import Codec
     from dibs.engines.git.head import Head
     from dibs.engines.git.remote import Remote
     from dibs.engines.git.repo import EngineGit
     from dibs.engines.shared.clock import Sources
 
     Renew = Callable[[Txn, str], None]
+
+#: The layout of rows.
+_ROWS = files.RowFiles()
 
 
 class StepResult(Record):
@@ -58,7 +60,6 @@ class Parts(Record):
     state: str
     remote: Remote
     git: EngineGit
-    codec: Codec
     sources: Sources
     renew: Renew | None
     timeout: float
@@ -119,7 +120,7 @@ class SharedCopy:
                 if head.broken and not head.pending:
                     head = self._begin_life(head, txn)
                 answer = step(txn)
-                changed = txn.files(self.cache, self._parts.codec)
+                changed = txn.files(self.cache, _ROWS)
             except DibsError as error:
                 self.cache.undo()
                 return base._replace(error=error)
@@ -167,30 +168,26 @@ class SharedCopy:
     def move(self, head: Head, commit: str) -> Head:
         """Update rows and ledger to the state of ``commit``."""
         root = self.objects.root_of(commit)
-        folders = getattr(self._parts.codec, "folders", None)
-        if folders is not None:
-            folders = tuple({files.FOLDER, *folders})
-        _, now = tick(head, self._parts.sources)
         standing = files.BranchMeta(head.newest, head.life, head.time)
-        for change in self.objects.changes(head.root, root, folders):
+        for change in self.objects.changes(head.root, root):
             content = self.objects.read(change.oid)[1] if change.oid else None
             if change.path == files.META:
                 standing = files.BranchMeta() if content is None else _standing(content)
             else:
-                self._take_in(change.path, content, now)
+                self._take_in(change.path, content)
         newest = max(standing.newest, self._highest())
         return head._replace(
             tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
         )
 
-    def _take_in(self, path: str, content: bytes | None, now: float) -> None:
+    def _take_in(self, path: str, content: bytes | None) -> None:
         if path.startswith(files.LEDGER):
             first = files.first_of(path)
             if first is not None:
                 rows = list(files.parse_entries(path, content or b""))
                 self.cache.set_entries(first, first + files.CHUNK, rows)
             return
-        found = None if content is None else self._parts.codec.parse(path, content, now)
+        found = None if content is None else _ROWS.parse(path, content)
         self.cache.set_rows(path, found or {})
 
     def _highest(self) -> int:

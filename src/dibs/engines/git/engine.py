@@ -12,7 +12,6 @@ from dibs.engines.git import push
 from dibs.engines.git.cache import pause, translated
 from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.copy import Parts
-from dibs.engines.git.files import RowFiles
 from dibs.engines.git.remote import Remote, place_of, remote_settings, remote_url
 from dibs.engines.git.repo import EngineGit
 from dibs.engines.shared.clock import system_sources
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.git.copy import Renew
-    from dibs.engines.git.files import Codec
     from dibs.engines.shared.clock import Sources
 
     T = TypeVar("T")
@@ -59,7 +57,6 @@ class GitEngine:
         branch: str = "dibs",
         timeout: float = 30.0,
         poll: float = 5.0,
-        codec: Codec | None = None,
         sources: Sources | None = None,
         renew: Renew | None = None,
         config_from: str = "",
@@ -71,7 +68,7 @@ class GitEngine:
         self._timeout = timeout
         self._poll = poll
         self._parts = Parts(
-            folder, Remote(git, place), git, codec or RowFiles(), sources or system_sources(),
+            folder, Remote(git, place), git, sources or system_sources(),
             renew, timeout,
         )  # fmt: skip
         self._links: list[GitConnection] = []

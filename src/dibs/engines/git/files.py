@@ -1,8 +1,8 @@
 """The state as files on a branch: which file contains a row, and its format. Pure functions.
 
 All of our files are under ``dibs/``: ``meta.json`` describes the state, ``ledger/`` contains the
-ledger in files of 64 entries, and everything else is rows, laid out by a ``Codec``. Files that
-neither we nor the codec recognize are left alone, so a branch may contain other files too.
+ledger in files of 64 entries, and everything else is rows, laid out by ``RowFiles``. Other files
+are left alone, so a branch may contain some.
 """
 
 from __future__ import annotations
@@ -17,29 +17,7 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Protocol
-
-    class Codec(Protocol):
-        """Maps rows to files.
-
-        A codec may have an attribute ``folders``: the top-level names on the branch that contain
-        its files. Without it, every file on the branch is passed to the codec.
-        """
-
-        def path_of(self, key: str) -> str:
-            """Return the path of the file that contains the row ``key``."""
-            ...
-
-        def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:
-            """Return the rows of a new or changed file; None if it is not ours.
-
-            ``now`` is when this machine saw the file, on the engine's clock.
-            """
-            ...
-
-        def render(self, path: str, rows: Mapping[str, str]) -> bytes:
-            """Return the content of a file from its rows, which are sorted by key."""
-            ...
+    from typing import Any
 
 
 FOLDER = "dibs"
@@ -75,8 +53,6 @@ class RowFiles:
     long ends in ``~`` and a digest, and the file then starts with the key.
     """
 
-    folders = (FOLDER,)
-
     def path_of(self, key: str) -> str:
         """Return the path of the file that contains the row ``key``."""
         return _fitting(key, self._plain_path(key))
@@ -90,7 +66,7 @@ class RowFiles:
         names = [name, "", *tail.split("/")] if mark else [name]
         return "/".join([FOLDER, *parts, _MARK.join(map(_name, names)) + ROW])
 
-    def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:  # noqa: ARG002
+    def parse(self, path: str, content: bytes) -> dict[str, str] | None:
         """Return the row of a file; None for a name that we would not write.
 
         Content that we would not write is a damaged row: it must not look as if nothing were there.

@@ -13,6 +13,7 @@ import os
 import zlib
 
 from dibs.engines.git.errors import start_again
+from dibs.engines.git.files import FOLDER
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.objects import (
     FILE,
@@ -169,14 +170,9 @@ class Objects:
         self._trees[written] = members
         return written
 
-    def changes(
-        self, old: str, new: str, folders: tuple[str, ...] | None
-    ) -> Iterator[FileDifference]:
-        """Yield the files that differ between two trees; at the top level only those in ``folders``."""
-        before, after = self.tree(old), self.tree(new)
-        for name in sorted(before.keys() | after.keys()):
-            if folders is None or name in folders:
-                yield from self._changed(name, before.get(name), after.get(name))
+    def changes(self, old: str, new: str) -> Iterator[FileDifference]:
+        """Yield the files of ours that differ between two trees."""
+        yield from self._changed(FOLDER, self.tree(old).get(FOLDER), self.tree(new).get(FOLDER))
 
     def _changed(
         self, path: str, old: TreeEntry | None, new: TreeEntry | None

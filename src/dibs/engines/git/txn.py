@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry, Event
     from dibs.engines.git.cache import Cache
-    from dibs.engines.git.files import Codec
+    from dibs.engines.git.files import RowFiles
 
 NOBODY = "dibs"
 #: How many more headlines the body of a message contains.
@@ -63,15 +63,15 @@ class GitTxn(SqliteTxn):
             self._touched.update(chunks)
         return gone
 
-    def files(self, cache: Cache, codec: Codec) -> dict[str, bytes | None]:
+    def files(self, cache: Cache, layout: RowFiles) -> dict[str, bytes | None]:
         """Write what was held back, and return the changed files; None for a removed one."""
         rows = self._pending.items()
         self._pending = Pending((key, value) for key, value in rows if value != self._stored(key))
         self.flush()
         changed: dict[str, bytes | None] = {}
-        for path in sorted(set(self._moved(codec))):
+        for path in sorted(set(self._moved(layout))):
             found = cache.rows_of(path)
-            changed[path] = codec.render(path, found) if found else None
+            changed[path] = layout.render(path, found) if found else None
         for chunk in self._touched:
             changed[chunk_of(chunk * CHUNK)] = self._chunk(chunk)
         return changed
@@ -81,7 +81,7 @@ class GitTxn(SqliteTxn):
             return str(value)
         return None
 
-    def _moved(self, codec: Codec) -> Iterator[str]:
+    def _moved(self, layout: RowFiles) -> Iterator[str]:
         """Record which file contains each changed row; yield all files that this affects."""
         for key, value in self._pending.items():
             for (path,) in self._run("SELECT path FROM place WHERE key = ?", (key,)).fetchall():
@@ -89,7 +89,7 @@ class GitTxn(SqliteTxn):
             if value is None:
                 self._run("DELETE FROM place WHERE key = ?", (key,))
             else:
-                path = codec.path_of(key)
+                path = layout.path_of(key)
                 self._run("INSERT OR REPLACE INTO place VALUES (?, ?)", (key, path))
                 yield path
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dibs.core.claims.rules import Claim
 from dibs.core.patterns.filing import entry_prefix
 from dibs.core.patterns.pattern import overlap
-from dibs.core.patterns.spelling import FILE
 from dibs.core.text.names import quote
 from dibs.errors import Fenced, NotFound
 from dibs.services.state.rows import claim_of
@@ -72,13 +71,6 @@ def _stale(token: int, where: str) -> Fenced:
 
 def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
     """Return the claims of ``agent`` on ``pattern``; for a glob, also on paths inside it."""
-    found = _own_at(rows, agent, pattern)
-    if found or pattern.scheme:
-        return found
-    return _own_at(rows, agent, rows.pattern(f"{FILE}{pattern.text}"))  # of an older version
-
-
-def _own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
     prefix = f"{entry_prefix(pattern)}{agent}/"
     if pattern.literal:
         return rows.claims_under(prefix)
