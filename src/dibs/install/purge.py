@@ -14,7 +14,7 @@ from secrets import token_hex
 from dibs.core.text.secrets import mask
 from dibs.errors import DibsError, NotAllowed
 from dibs.git.calls import GitCalls
-from dibs.local.repository import crew_folder, shared_state
+from dibs.local.repository import crew_folder
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def plan_purge(repository: Repository, *, force: bool = False) -> PurgePlan:
     root = repository.root
     places = [os.path.relpath(f, root) if f.startswith(root + os.sep) else f for f in folders]
     refs, kept = _refs_below(repository, _REFS), _refs_below(repository, _SAVED)
-    copies = os.path.join(shared_state(repository), _COPIES)
+    copies = os.path.join(repository.state, _COPIES)
     if os.path.isdir(copies):
         kept = (
             *kept,
@@ -111,17 +111,13 @@ def _folders(repository: Repository) -> list[str]:
 
 
 def _places(repository: Repository) -> list[str]:
-    places = [shared_state(repository), repository.state, crew_folder(repository.state)]
-    if repository.common:
-        above = os.path.join(repository.common, "worktrees")
-        names = sorted(os.listdir(above)) if os.path.isdir(above) else []
-        places += [os.path.join(above, name, own) for name in names for own in _IN_WORKTREE]
-    return list(dict.fromkeys(places))
+    above = os.path.join(repository.common, "worktrees")
+    names = sorted(os.listdir(above)) if os.path.isdir(above) else []
+    own = [os.path.join(above, name, own) for name in names for own in _IN_WORKTREE]
+    return [repository.state, crew_folder(repository.state), *own]
 
 
 def _refs_below(repository: Repository, prefix: str) -> tuple[str, ...]:
-    if not repository.common:
-        return ()
     found = GitCalls(repository.root).must("for-each-ref", "--format=%(refname)", prefix)
     return tuple(found.decode("utf-8", "surrogateescape").split())
 

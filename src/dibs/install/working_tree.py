@@ -9,7 +9,7 @@ from dibs.git.worktrees import present
 from dibs.install.entries import blocks
 from dibs.install.manifest import replace_file
 from dibs.local.files import read_or_empty
-from dibs.local.repository import shared_state, with_own_state
+from dibs.local.repository import with_own_state
 from dibs.services.worktrees.place import is_ignored
 
 TYPE_CHECKING = False
@@ -59,13 +59,11 @@ class WorkingTree:
 
 def is_main(repository: Repository) -> bool:
     """Return whether this is the main working tree of a git repository."""
-    return with_own_state(repository).state == shared_state(repository) and bool(repository.common)
+    return with_own_state(repository).state == repository.state
 
 
 def others(repository: Repository) -> list[str]:
     """Return the other worktrees of the repository whose folders exist."""
-    if not repository.common:
-        return []
     places = [os.path.realpath(tree.path) for tree in present(GitCalls(repository.root))]
     return [place for place in places if place != repository.root]
 

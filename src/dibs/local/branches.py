@@ -8,7 +8,6 @@ import os
 import time
 
 from dibs.local.files import append_file, read_file, read_or_empty, write_file
-from dibs.local.repository import shared_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _FETCHES = ("fetch", "pull", "clone")
 
 def checked_branches(repository: Repository) -> dict[str, str]:
     """Return the branches and their commits if git hooks check their updates; otherwise nothing."""
-    common, state = repository.common, shared_state(repository)
+    common, state = repository.common, repository.state
     hooks = (f"{folder}/hooks/reference-transaction" for folder in (common, state))
     return branch_tips(common) if any(map(os.path.exists, hooks)) else {}
 
@@ -85,7 +84,7 @@ def _files(common: str, prefix: str) -> Iterator[tuple[str, str]]:
 def note_allowed(repository: Repository, agent: str, *, tip: str = "", parent: str = "") -> None:
     """Record who may put the commit ``tip``, or one on top of ``parent``, on a branch."""
     row = f"{time.time():.6f} {agent} {tip or '-'} {parent or '-'}\n"
-    path = os.path.join(shared_state(repository), _ALLOWED)
+    path = os.path.join(repository.state, _ALLOWED)
     try:
         if append_file(path, row.encode()) > _LARGE:
             rows = read_file(path)
@@ -100,7 +99,7 @@ def allowed_to_others(
     """Return the commits that others may put on a branch, and the parents of such commits."""
     tips, parents = set[str](), set[str]()
     for line in (
-        read_or_empty(os.path.join(shared_state(repository), _ALLOWED))
+        read_or_empty(os.path.join(repository.state, _ALLOWED))
         .decode("utf-8", "replace")
         .split("\n")
     ):

@@ -89,7 +89,7 @@ def trees(repository: Repository) -> list[str]:
     found = [main_tree(repository)]
     folder = _join(repository.common, "worktrees")
     try:
-        names = sorted(os.listdir(folder)) if repository.common else []
+        names = sorted(os.listdir(folder))
     except OSError:
         names = []
     for name in names:
@@ -101,15 +101,10 @@ def trees(repository: Repository) -> list[str]:
     return [os.path.realpath(root) for root in found]
 
 
-def shared_state(repository: Repository) -> str:
-    """Return the folder of the state that all worktrees of a clone share."""
-    return _join(repository.common, STATE_IN_GIT) if repository.common else repository.state
-
-
 def with_own_state(repository: Repository) -> Repository:
-    """Return the repository with its worktree's own state; that of the main worktree is the shared one."""
+    """Return the repository with a state folder in its worktree's own git directory."""
     entry = _join(repository.root, ".git")
-    if not repository.common or not stat.S_ISREG(_mode(entry, follow=False)):
+    if not stat.S_ISREG(_mode(entry, follow=False)):
         return repository
     git_dir = _git_dir_in_file(entry)
     if not _mode(_join(git_dir, "commondir")):

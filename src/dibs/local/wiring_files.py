@@ -22,12 +22,11 @@ def guarding_files(repository: Repository) -> Iterator[str]:
     """Yield the absolute paths of the files and folders that guard agents; those in listed folders, too."""
     from dibs.core.toolcalls.wiring import WIRING, WIRING_FOLDERS
     from dibs.local.loose_objects import unlogged_branches
-    from dibs.local.repository import shared_state
 
     root, common = repository.root, repository.common
     places = [f"{root}/{name}" for name in (*WIRING_FOLDERS, *WIRING)]
     if common:
-        places += [f"{common}/hooks/", f"{shared_state(repository)}/hooks/"]
+        places += [f"{common}/hooks/", f"{repository.state}/hooks/"]
         yield from (f"{common}/{name}" for name in ("config", "config.worktree", "info/attributes"))
         yield from unlogged_branches(common)
         if os.path.isfile(f"{root}/.git"):

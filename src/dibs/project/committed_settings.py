@@ -87,8 +87,6 @@ def _commit(repository: Repository) -> str:
 
     With a detached HEAD, which an agent may have in its own worktree, it is the main working tree's.
     """
-    if not repository.common:
-        return ""
     main = main_tree(repository)
     if repository.root != main and not checked_out(repository.root).startswith("refs/"):
         return head_commit(main, repository.common)

@@ -84,7 +84,7 @@ def database(place: Location, url: str) -> str:
 
 def _mark_file(place: Location, url: str) -> str:
     """Return the file with the store's high-water mark, which outlives the state folder."""
-    if url or not place.repository.common:
+    if url:
         return f"{database(place, url)}.mark"
     return f"{place.repository.state}.mark"
 

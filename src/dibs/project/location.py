@@ -75,7 +75,7 @@ def locate(
 
 def _refuse_elsewhere(repository: Repository) -> None:
     """Refuse a repository whose settings make git work on files in another folder."""
-    text = read_or_empty(f"{repository.common}/config") if repository.common else b""
+    text = read_or_empty(f"{repository.common}/config")
     if b"worktree" in text.lower():  # seldom, so that git need not be asked
         from dibs.git.untrusted import guarded_calls
 

@@ -29,15 +29,9 @@ def resolve(repository: Repository, url: str) -> str:
     if "/" in rest:
         return os.path.join(repository.root, rest)
     if rest == ".":  # all worktrees share it
-        return repository.common or repository.root
+        return repository.common
     if rest == "..":
         return os.path.dirname(repository.root)
-    if not repository.common:
-        raise Misconfigured(
-            "git:NAME needs a git repository; use git:URL instead",
-            code="ENGINE",
-            field="engine",
-        )
     found = _address(repository, rest)
     return _absolute(found, repository.root)
 

@@ -170,7 +170,7 @@ def caller(args: Namespace, state: str = "") -> Caller:
 def careful_caller(args: Namespace) -> Caller:
     """Return the acting agent for a command that is reserved for humans and opens no project."""
     from dibs.errors import DibsError
-    from dibs.local.repository import find, with_own_state
+    from dibs.local.repository import find
 
     found = caller(args)
     if not found.human:
@@ -179,11 +179,7 @@ def careful_caller(args: Namespace) -> Caller:
         repository = find(args.repo)
     except DibsError:
         return found
-    for state in (repository.state, with_own_state(repository).state):
-        found = caller(args, state)
-        if not found.human:
-            break
-    return found
+    return caller(args, repository.state)
 
 
 def require_human(args: Namespace, message: str, *, hint: str, everywhere: bool = False) -> None:

@@ -10,7 +10,6 @@ import time
 
 from dibs.errors import NotFound
 from dibs.git.untrusted import SafeGitPool
-from dibs.local.repository import shared_state
 from dibs.services.commits.gate import nothing
 from dibs.services.forecast.outlook import Outlook
 from dibs.services.worktrees.service import Worktrees
@@ -86,7 +85,7 @@ class Forecasts:
         from dibs.services.forecast.warnings import warn
 
         clashes = any(pair.clashes for pair in forecast.pairs)  # without an id, none were recorded
-        clone = clone_id(shared_state(self._repository), make=clashes)
+        clone = clone_id(self._repository.state, make=clashes)
         return warn(self._store, caller, forecast, clone)
 
 

@@ -18,7 +18,6 @@ from dibs.core.text.names import few, printable
 from dibs.core.toolcalls.wiring import guard_part
 from dibs.local.files import read_file, tree_name, write_file
 from dibs.local.loose_objects import last_logged
-from dibs.local.repository import shared_state
 from dibs.local.wiring_files import guarding_files
 from dibs.services.state.mailbox import tell
 from dibs.startup import quickjson
@@ -70,7 +69,7 @@ class WiringRecord:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._folder = os.path.join(shared_state(repository), _FOLDER)
+        self._folder = os.path.join(repository.state, _FOLDER)
         self._file = os.path.join(self._folder, f"{tree_name(repository.root)}.json")
 
     def changed(self, agent: str, now: float) -> list[WiringChange]:

@@ -13,7 +13,7 @@ from dibs.config.event_commands import decoded
 from dibs.config.load import load
 from dibs.core.claims.agents import check_human
 from dibs.local.files import read_or_empty, write_file
-from dibs.local.repository import main_tree, shared_state
+from dibs.local.repository import main_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class StartConsent:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         #: The file with the digest.
-        self.path = os.path.join(shared_state(repository), _NAME)
+        self.path = os.path.join(repository.state, _NAME)
 
     def pending(self, config: Config | None = None) -> list[str]:
         """Return what waits for a human, one line each for people; empty if nothing does."""

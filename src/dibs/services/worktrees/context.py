@@ -10,7 +10,7 @@ from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
-from dibs.local.repository import clone_id, main_tree, shared_state
+from dibs.local.repository import clone_id, main_tree
 from dibs.services.state.worktrees import WorktreeRow, all_rows, forget_command, row_of
 from dibs.services.worktrees.inspect import WorktreeInspector
 from dibs.startup.records import Record
@@ -57,7 +57,7 @@ class WorktreeContext:
         self.store = store
         self.common = repository.common
         self.main = main_tree(repository)
-        self.state = shared_state(repository)
+        self.state = repository.state
         self._clone = ""
 
     @property
