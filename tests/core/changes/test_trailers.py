@@ -68,3 +68,9 @@ def test_trailers_are_read_back_whatever_the_message_says(text, agent):
 def test_a_message_without_dibs_trailers_proves_nothing():
     assert read_signed("fix\n\nDibs-Agent: alice\n\nlater words\n") is None
     assert read_signed("fix") is None
+
+
+def test_a_message_that_is_not_utf_8_is_refused():
+    with pytest.raises(BadInput) as refused:
+        check_message("caf\udce9")
+    assert refused.value.code == "MESSAGE"

@@ -95,6 +95,12 @@ def test_a_folder_that_contradicts_the_file_is_refused(crew, place, text, field,
     assert (verdict.code, verdict.field, verdict.line) == ("TASK_MISMATCH", field, line)
 
 
+def test_an_assigned_task_without_an_agent_is_refused(crew):
+    verdict = refused(crew, made("a", "assigned", "title: x\nstatus: assigned\n"))
+
+    assert "`agent` is missing" in verdict.message
+
+
 def test_an_unreadable_file_is_refused_with_line_and_field_and_reported_once(crew):
     bad = made("a", "inbox", "title: x\npriority: soon\n")
 

@@ -12,8 +12,10 @@ from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.board.tasks import BoardFiles, Tasks
+from dibs.services.tasks.hand_edits import hold_back
 from dibs.services.tasks.take import Taking
-from dibs.services.tasks.values import NothingFree
+from dibs.services.tasks.values import EditedFile, NothingFree
+from dibs.taskfile.reading import read
 
 
 @pytest.fixture
@@ -433,3 +435,26 @@ def until(condition):
             return
         threading.Event().wait(0.005)
     raise AssertionError("it never came true")
+
+
+def test_a_task_that_someone_works_on_by_hand_is_not_started(crew):
+    text = "title: x\nagent: bob\nstatus: in_progress\n"
+    file = EditedFile("a", "assigned/bob", "a.yaml", read(text.encode(), "a.yaml"))
+    assert crew.tasks.accept(caller("human"), [file])[0].stored
+
+    with pytest.raises(BadInput) as refused:
+        crew.start("carol", "a")
+
+    assert refused.value.code == "TASK_TRANSITION"
+    assert crew.row("a").task.agent == "bob"
+
+
+def test_a_task_whose_file_is_set_aside_is_not_started(crew):
+    crew.make("a")
+    crew.store.apply(lambda rows: hold_back(rows, caller("human"), {"a": "its file is broken"}))
+
+    with pytest.raises(BadInput) as refused:
+        crew.start("bob", "a")
+
+    assert refused.value.code == "TASK_ASIDE"
+    assert taken(crew, "bob") is None

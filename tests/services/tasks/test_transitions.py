@@ -317,3 +317,16 @@ def test_an_earlier_text_is_known_by_its_digest(begun):
     assert len(row.earlier) == MAX_EARLIER
     assert digest(texts[-2]) == row.earlier[-1]
     assert digest(row.text) not in row.earlier
+
+
+def test_a_failure_without_a_message_is_refused(begun):
+    error = refused(begun, BadInput, lambda: begun.tasks.fail(caller("bob"), "a", message=" "))
+
+    assert error.code == "REASON"
+
+
+def test_a_task_that_a_clock_ahead_started_does_not_end_before_it_began(begun):
+    started = begun.row("a").task.started
+    begun.clock.now = started - 100
+
+    assert begun.done("bob", "a").task.completed == started
