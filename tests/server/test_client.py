@@ -164,3 +164,29 @@ def test_the_generated_calls_match_the_routes_of_the_server():
     done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, f"run scripts/client.py: {done.stdout}{done.stderr}"
+
+
+def test_a_ping_of_the_server_is_answered_and_long_messages_are_read():
+    answers = []
+
+    def serve(listener):
+        link, _ = listener.accept()
+        with closing(link), link.makefile("rb") as given:
+            while given.readline() != b"\r\n":
+                pass
+            link.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
+            link.sendall(b"\x89\x02hi")
+            head, mask, hidden = given.read(2), given.read(4), given.read(2)
+            answers.append((head, bytes(a ^ b for a, b in zip(hidden, mask, strict=False))))
+            text = json.dumps({"type": "init", "seq": 1, "text": "x" * 300}).encode()
+            link.sendall(b"\x81\x7e" + len(text).to_bytes(2) + text)
+
+    with socket.create_server(("127.0.0.1", free_port())) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+            event = next(client.events())
+        thread.join()
+
+    assert answers == [(b"\x8a\x82", b"hi")]
+    assert (event["type"], len(event["text"])) == ("init", 300)
