@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: The most unclaimed files in a result.
 NEARBY = 20
 #: The error codes of some reasons; of others, it is ``SCOPE``.
-_CODES = {BlockReason.UNDOES: "UNDOES", BlockReason.INHERITED: "INHERITED"}
+CODES = {BlockReason.UNDOES: "UNDOES", BlockReason.INHERITED: "INHERITED"}
 
 
 class Inherited(Record):
@@ -179,7 +179,7 @@ class CommitDenied(Record):
         """The error code of the reason."""
         if self.hook:
             return "HOOK_REFUSED"
-        return _CODES.get(self.blocked[0].why, "SCOPE")
+        return CODES.get(self.blocked[0].why, "SCOPE")
 
     def advised(self, form: str) -> CommitDenied:
         """Return it with how to commit other agents' lines, in the form of the surface that asked."""
