@@ -141,7 +141,9 @@ def test_a_refusal_shows_both_versions_and_its_command_works_when_pasted(tree, d
     subprocess.run(["git", "commit", "-q", "-m", "a"], check=True)
     (tree / "it's.py").write_text("one\nby alice\n")
     ref = left_by(tree, "alice", "it's.py")
-    dibs("claim", "it's.py", agent="bob")
+    claimed = dibs("claim", "it's.py", agent="bob").out
+    assert "it's.py contains alice's uncommitted changes" in claimed
+    assert "to commit both: dibs commit --inherited -m MESSAGE" in claimed
     (tree / "it's.py").write_text("one\nby alice\nby bob\n")
 
     answer = dibs("commit", "-m", "it's done", "--release", "it's.py", agent="bob")

@@ -226,6 +226,18 @@ def test_the_warning_names_the_worktree_of_an_unfinished_file(guarded, tmp_path)
     )
 
 
+def test_the_warning_says_how_to_commit_what_another_agent_left(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+    guarded.clock.advance(301)
+
+    said = guarded.edit(B, "new.py").text
+
+    assert f"new.py: {ONE} left uncommitted changes (1 line" in said
+    assert "together with your changes: dibs commit --inherited -m MESSAGE" in said
+
+
 def test_an_agent_that_cannot_read_the_warning_gets_a_message(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
