@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -156,7 +157,9 @@ def test_without_a_git_user_a_hand_edit_is_attributed_to_the_login_name(
     folder = tmp_path / "plain"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
     monkeypatch.setenv("USER", "ann")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     dibs("init", "--agents", "none", "--board")
     (folder / FILE).write_text(TASK)
 

@@ -25,7 +25,7 @@ _EXAMPLES = {
     "group show": ("frontend",),
     "decide new": (
         '"Use PostgreSQL 17" --rationale "the managed one is 17"',
-        '"Drop Python 3.10?" --confirm --deadline 1h',
+        '"Drop Python 3.10?" --confirm',
     ),
     "decide ls": ("", "--pending"),
     "decide show": ("d12",),
