@@ -116,6 +116,20 @@ def test_an_incomplete_file_is_rewritten(repo, package):
     assert b"\0" * 4096 not in pack_of(package).read_bytes()
 
 
+def test_an_outdated_list_costs_time_but_answers(repo, package):
+    source = package / "guard" / "agents" / "modules.py"
+    text = source.read_text()
+    lines = [line for line in text.splitlines() if line.startswith('    "dibs.local.processes"')]
+    assert lines, "choose a module that others import"
+    last = text.index(")", text.index("PLAIN = ("))
+    listed = text[:last].replace(f"{lines[0]}\n", "") + f"{lines[0]}\n" + text[last:]
+    source.write_text(listed)
+
+    for _ in range(3):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+
+
 def test_a_changed_module_is_not_loaded_from_the_file(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))

@@ -99,6 +99,8 @@ class Pack:
         """
         make = type(sys)
         for name, code in plain:
+            if name in sys.modules:  # an earlier one imported it: the list is outdated
+                continue
             path = self.entries[name][0]
             above, _, leaf = name.rpartition(".")
             module: Any = make(name)
@@ -122,6 +124,8 @@ class Pack:
             if entry is None or not is_current(entry):
                 raise ValueError
             path, _, _, offset, size = entry
+            if not size and path.endswith(".py"):  # a plain one, needed before its turn
+                return None
             loader: Any = _ExtensionLoader(name, path)
             if size:
                 self._codes[name], loader = self._load(offset, size), self
