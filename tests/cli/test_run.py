@@ -44,6 +44,15 @@ def test_the_claim_is_held_only_while_the_command_runs(dibs, start):
     assert dibs("status", "--json").json["claims"] == []
 
 
+def test_a_claim_that_the_agent_held_before_is_kept(dibs):
+    dibs("claim", "a", "--new", agent="alice")
+
+    assert dibs("run", "--claim", "a", "b", "--", "true", agent="alice").status == 0
+
+    held = dibs("status", "--json").json["claims"]
+    assert [claim["pattern"] for claim in held] == ["a"]
+
+
 def test_a_denied_claim_starts_nothing(dibs, repo):
     dibs("claim", "a", agent="alice")
 
