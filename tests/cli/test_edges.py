@@ -180,3 +180,14 @@ def test_a_missing_extra_is_named(monkeypatch, check, extra):
 
     with pytest.raises(Misconfigured, match=f"needs the extra `{extra}`, which is not installed$"):
         check()
+
+
+def test_an_uncommitted_file_whose_name_is_not_utf8_is_released_and_claimed_again(dibs, repo):
+    name = os.fsdecode(b"odd\xff.py")
+    (repo / name).write_bytes(b"x = 1\n")
+    dibs("claim", name, agent="alice")
+
+    assert dibs("release", "--all", agent="alice").status == 0
+
+    told = dibs("claim", name, agent="bob")
+    assert (told.status, "odd\\xff.py" in told.out, "alice" in told.out) == (0, True, True)

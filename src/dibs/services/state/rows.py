@@ -27,13 +27,25 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.engines.base import Txn
 
-encode = encoder()
+_plain, _escaped = encoder(), encoder(ascii_only=True)
 
 #: The maximum length of a ledger entry's summary.
 MAX_SUMMARY = 300
 
 #: All rows stored by pattern: claims, and the patterns of tickets.
 FILED = (AT, IN)
+
+
+def encode(value: Any) -> str:
+    """Return a record as it is stored; what is not UTF-8, such as a path, is escaped."""
+    text = _plain(value)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _escaped(value)
+    return text
 
 
 def decode(text: str, start: int = 0) -> Any:
