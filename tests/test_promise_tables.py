@@ -13,8 +13,8 @@ NAMES = ("from-git-locks.md", "from-redis-claims.md", "from-yaml-tasks.md", "fro
 PAGES = [DOCS / "how-to" / name for name in NAMES]
 #: What a row says that names no test.
 OPEN = ("not yet", "differs", "missing")
-#: A row of a table of promises: it begins with the promise's number.
-ROW = re.compile(r"^\| *\d+(?:\.\d+)* *\|.*\|$", re.MULTILINE)
+#: A row of a table of promises: it begins with a promise's number, or with a dash.
+ROW = re.compile(r"^\| *(?:[A-D]\d+|-) *\|.*\|$", re.MULTILINE)
 TEST = re.compile(r"`(tests/[\w/.-]+\.py)((?:::\w+)*)(?:\[[^`]*\])?`")
 
 
@@ -26,7 +26,7 @@ def problems(text):
     """Return what is wrong with a page's table of promises."""
     rows = ROW.findall(text)
     if not rows:
-        yield "there is no table whose rows begin with a number"
+        yield "there is no table whose rows begin with the number of a promise"
     for row in rows:
         named = TEST.findall(row)
         if not named and not any(word in row.lower() for word in OPEN):
@@ -64,13 +64,22 @@ def test_the_page_for_a_document_is_linked_from_the_documentation_and_the_readme
     assert f"(docs/how-to/{page.name})" in (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("page", "letter", "most"), [*zip(PAGES, "ABCD", (11, 14, 20, 37), strict=True)]
+)
+def test_every_promise_of_a_document_has_a_row(page, letter, most):
+    found = {row.split("|")[1].strip() for row in ROW.findall(page.read_text("utf-8"))}
+
+    assert found - {"-"} == {f"{letter}{number}" for number in range(1, most + 1)}
+
+
 def test_a_table_with_a_missing_test_or_without_a_reason_is_reported():
     here = "tests/test_promise_tables.py"
-    good = f"| 1 | it works | `{here}::test_a_table_with_a_missing_test_or_without_a_reason_is_reported` |"
+    good = f"| A1 | it works | `{here}::test_a_table_with_a_missing_test_or_without_a_reason_is_reported` |"
 
-    assert list(problems(f"{good}\n| 2 | a dashboard | not yet: needs the server |")) == []
+    assert list(problems(f"{good}\n| - | a dashboard | not yet: needs the server |")) == []
     assert list(problems("| promise | test |")) != []
-    assert list(problems("| 1 | it works | we believe so |")) != []
-    assert list(problems(f"| 1 | it works | `{here}::test_nothing` |")) != []
-    assert list(problems(f"| 1 | it works | `{here}` |")) != []
-    assert list(problems("| 1 | it works | `tests/test_nowhere.py::test_a` |")) != []
+    assert list(problems("| A1 | it works | we believe so |")) != []
+    assert list(problems(f"| A1 | it works | `{here}::test_nothing` |")) != []
+    assert list(problems(f"| A1 | it works | `{here}` |")) != []
+    assert list(problems("| A1 | it works | `tests/test_nowhere.py::test_a` |")) != []
