@@ -1,11 +1,9 @@
 """Renew, release, transfer, and revoke claims, and fence stale owners."""
 
 import pytest
-from tests.services.several_agents import caller
 
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.rules import Denied, Granted
-from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 
 
@@ -344,20 +342,3 @@ def test_a_transfer_that_would_deadlock_the_giver_is_refused(crew):
 
     with pytest.raises(NotAllowed, match="would deadlock"):
         crew.transfer("giver", "y", to="heir")
-
-
-@pytest.mark.parametrize("named", ["file:src/a.py", "src/a.py"])
-@pytest.mark.parametrize("held", ["src/a.py", "src/*.py"])
-def test_a_claim_that_an_older_version_stored_with_the_scheme_file_can_be_released(
-    crew, held, named
-):
-    old = parse(f"file:{held}", stored=True)
-    crew.claims.claim(caller("alice"), [old])
-    named = named.replace("src/a.py", held)
-
-    assert crew.held() == {("alice", f"file:{held}")}
-    crew.renew("alice", named)
-    crew.release("alice", named)
-
-    assert crew.held() == set()
-    assert not [key for key, _ in crew.rows() if key.startswith(("at/", "in/"))]

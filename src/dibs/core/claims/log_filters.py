@@ -66,7 +66,7 @@ def _overlap(glob: Pattern, found: str) -> bool:
     if not is_glob(found) and not found.endswith("/"):
         return matches(glob, found)
     try:
-        return overlap(glob, parse(found, stored=True)) is not None
+        return overlap(glob, parse(found)) is not None
     except BadInput:
         return False
 

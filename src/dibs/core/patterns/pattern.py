@@ -88,12 +88,8 @@ def _again(text: str, folded: bool) -> Pattern:
     return parse(text, fold_case=folded)
 
 
-def parse(
-    text: str, *, literal: bool = False, fold_case: bool = True, stored: bool = False
-) -> Pattern:
+def parse(text: str, *, literal: bool = False, fold_case: bool = True) -> Pattern:
     """Read a pattern; with ``literal``, only "/" is special.
-
-    ``stored`` reads the pattern of a claim: older versions stored ``file:a`` as a resource.
 
     Raises:
         BadInput: with a code (PATH_..., GLOB_...) and a hint.
@@ -109,7 +105,7 @@ def parse(
         and text.count("/") < MAX_DEPTH
     ):
         return Pattern(text, text.lower() if fold_case else text, folded=fold_case)
-    reading = read(text, literal=literal, folded=fold_case, stored=stored)
+    reading = read(text, literal=literal, folded=fold_case)
     return Pattern(
         reading.text, reading.key, folded=fold_case, scheme=reading.scheme, rows=reading.rows
     )

@@ -97,11 +97,11 @@ def _is_absolute(text: str) -> bool:
     return rest.startswith("//") and all(c.isalnum() or c in "+.-_" for c in name)
 
 
-def read(text: str, *, literal: bool, folded: bool, stored: bool) -> SpelledPattern:
+def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
     """Read a pattern, or raise ``BadInput``."""
     clean = _cleaned(text, literal=literal)
     size = len(clean)
-    if not literal and not stored:
+    if not literal:
         clean = file_path(clean)
     forced = clean.startswith("./")
     if not forced and _is_absolute(clean):

@@ -201,7 +201,7 @@ def _about(pattern: Pattern, *, fold_case: bool) -> Callable[[str], bool]:
 def _stored(text: str, *, fold_case: bool) -> Pattern | None:
     """Return a pattern from the store or the ledger; None for a damaged or shortened one."""
     try:
-        return parse(text, fold_case=fold_case, stored=True)
+        return parse(text, fold_case=fold_case)
     except BadInput:
         return None
 

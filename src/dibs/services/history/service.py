@@ -106,9 +106,7 @@ class History:
         """Yield a text of an entry as a pattern, and as the name of a file, which commits have."""
         for literal in (False, True) if _SPECIAL.intersection(text) else (False,):
             with suppress(BadInput):
-                yield parse(
-                    text, literal=literal, fold_case=self._store.fold_case, stored=not literal
-                )
+                yield parse(text, literal=literal, fold_case=self._store.fold_case)
 
 
 def figured(spans: Spans, now: float, window: Window, most: int) -> Timeline:

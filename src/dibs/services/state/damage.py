@@ -206,7 +206,7 @@ def _why_misplaced(key: str, value: str) -> str:
     record = decode(value)
     for fold in (True, False):
         try:
-            pattern = parse(record["pattern"], fold_case=fold, stored=True)
+            pattern = parse(record["pattern"], fold_case=fold)
         except DibsError:
             return "pattern is invalid"
         # A task is stored under the name that its file has.

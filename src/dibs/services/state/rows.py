@@ -204,7 +204,7 @@ class Rows:
         """Parse a stored pattern, which is canonical."""
         known = self._patterns.get(text)
         if known is None:
-            known = self._patterns[text] = parse(text, fold_case=self._fold, stored=True)
+            known = self._patterns[text] = parse(text, fold_case=self._fold)
         return known
 
     # -- rows stored by pattern

@@ -225,7 +225,7 @@ ROUTES = (
     _transition("release", "Release a task so that another agent can take it", release, TokenBody),
     _transition("retry", "Make a failed task available again", _decided("retry"), WhyBody),
     _transition(
-        "reopen", "Reopen a finished, blocked, or reviewed task", _decided("reopen"), WhyBody
+        "reopen", "Reopen a finished or blocked task", _decided("reopen"), WhyBody
     ),
     _transition("cancel", "Cancel a task", _decided("cancel"), NeededWhy),
     _transition("block", "Block a task until it is reopened", _decided("block"), NeededWhy),
