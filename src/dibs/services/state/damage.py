@@ -35,7 +35,7 @@ _RECORDS = {
     "offer": ("dibs.services.state.deliveries", "Offer", False),
     "briefed": ("dibs.services.state.deliveries", "Briefed", False),
     "alert": ("dibs.core.alerts.values", "Alert", False),
-    "watch": ("dibs.services.state.watch.alerts", "WatchRow", False),
+    "watch": ("dibs.services.state.watch.alerts", "AlertsCheck", False),
     "decision": ("dibs.core.talk.decisions", "Decision", False),
     "tree": ("dibs.services.state.worktrees", "WorktreeRow", False),
     "locked": ("dibs.services.state.lock_notes", "LockNote", False),

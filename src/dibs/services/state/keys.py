@@ -160,7 +160,7 @@ TABLE = {
         (f"{ALERT}N",
          "an alert: what it is about, its severity, and its state",
          "the newest 100; while its condition holds, longer"),
-        (f"{WATCH}alerts", "how far the rules of alerts have read the ledger", "forever"),
+        (f"{WATCH}alerts", "when the alerts were last checked", "forever"),
     ),
     "state/measure": (
         (f"{PROBE}…", "a test row of `dibs engine check`", "a few milliseconds"),

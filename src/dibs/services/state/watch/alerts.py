@@ -5,12 +5,19 @@ from __future__ import annotations
 from dibs.core.alerts.values import RING, Alert
 from dibs.services.state.keys import ALERT, WATCH
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
 
 _ROW = f"{WATCH}alerts"
+
+
+class AlertsCheck(Record):
+    """When the alerts were checked."""
+
+    at: float = 0.0
 
 
 def put_alert(rows: Rows, alert: Alert) -> None:
@@ -49,9 +56,9 @@ def _alert(value: str) -> Alert:
 def checked_at(rows: Rows) -> float:
     """Return the time of the newest view whose result was written; older ones are out of date."""
     value = rows.txn.get(_ROW)
-    return 0.0 if value is None else float(decode(value)["at"])
+    return 0.0 if value is None else AlertsCheck(**decode(value)).at
 
 
 def put_checked(rows: Rows, at: float) -> None:
     """Write the time of a view whose result was written."""
-    rows.txn.put(_ROW, encode({"at": at}))
+    rows.txn.put(_ROW, encode(AlertsCheck(at)._asdict()))
