@@ -78,6 +78,22 @@ def test_a_named_file_that_git_ignores_is_an_error(tree, dibs):
     assert (answer.status, answer.json["error"]["code"]) == (65, "PATH_IGNORED")
 
 
+@pytest.mark.parametrize("place", ["../other", "inside/other"])
+def test_a_file_in_another_working_tree_is_refused(tree, dibs, place):
+    dibs("claim", "a.py", agent="alice")
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run(["git", "worktree", "add", "-q", place], check=True)
+    (tree / "a.py").write_text("ours\n")
+    theirs = (tree / place).resolve() / "a.py"
+    theirs.write_text("theirs\n")
+
+    answer = dibs("commit", "-m", "x", str(theirs), agent="alice")
+
+    assert answer.status == 65
+    assert "another working tree" in answer.err
+    assert "--repo" in answer.err
+
+
 @pytest.mark.parametrize("option", ["-m", "--message"])
 @pytest.mark.parametrize("text", ["-x", "--amend", "-", "--json"])
 def test_a_message_may_start_with_a_hyphen_as_in_git(tree, dibs, option, text):
