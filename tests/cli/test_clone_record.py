@@ -55,14 +55,6 @@ def test_the_first_change_records_the_store_and_a_read_does_not(dibs, record):
     assert json.loads(record.read_text())["engine"] == "sqlite"
 
 
-def test_the_common_record_is_recognized_without_its_module(dibs, held, record):
-    code = (
-        "import sys; from dibs.project.project import open_project; open_project().close();"
-        "sys.exit('dibs.project.clone_record' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_a_variable_in_one_shell_cannot_select_another_store(
     dibs, held, other, monkeypatch, tmp_path
 ):

@@ -98,7 +98,7 @@ def test_scale_pause_spawn_restart_and_agent_stop(person):
 
     assert person.json("crew", "scale", "5")["limit"] == 5
     assert person.json("crew", "pause")["paused"] is True
-    person.dibs("task", "new", "ignore hang")
+    person.dibs("task", "new", "hang")
     assert "the crew is paused" in person.dibs("crew", "ls")
     assert person.json("crew", "resume")["paused"] is False
     person.until(

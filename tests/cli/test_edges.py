@@ -139,19 +139,6 @@ def test_a_wait_under_nohup_survives_a_hangup(dibs, start):
     assert waiting.stdout.read().startswith("granted a ")
 
 
-def test_a_wait_ends_when_the_path_is_released(dibs, start):
-    dibs("claim", "a", agent="alice")
-    waiting = start("claim", "a", "--wait", "60", "--agent", "bob")
-    give_up = time.monotonic() + 30
-    while not dibs("status", "--json").json["queue"]:
-        assert time.monotonic() < give_up
-
-    dibs("release", "a", agent="alice")
-
-    assert waiting.wait(20) == 0
-    assert waiting.stdout.read().startswith("granted a ")
-
-
 def test_color_is_for_terminals_only(dibs, repo):
     import pexpect
 

@@ -75,6 +75,8 @@ def hostile(request, dibs):
     write("group", "new", "team", "vic", f"role:{payload()}")
     write("say", "team", payload())
     write("decide", "new", payload(), "--rationale", payload(), "--by", "vic")
+    (asked,) = json.loads(dibs("decide", "ls", "--json").out)["decisions"]
+    write("decide", "comment", asked["id"], payload())
     write("escalate", "mine.py", "--note", payload())
     return dibs
 
@@ -108,6 +110,7 @@ def test_a_person_sees_printable_text_without_a_fence(hostile):
         ("status",),
         ("log",),
         ("decide", "ls"),
+        ("decide", "show", hostile("decide", "ls", "--json").json["decisions"][0]["id"]),
     ):
         answer = hostile(*words)
         assert "Text inside data-" not in answer.out

@@ -165,8 +165,6 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
     ("words", "message"),
     [
         (("task", "nwe"), "task: unknown subcommand 'nwe' (did you mean 'new'?)"),
-        (("task", "list"), "task: unknown subcommand 'list' (did you mean 'ls'?)"),
-        (("agent", "jion"), "agent: unknown subcommand 'jion' (did you mean 'join'?)"),
         (("git",), "git: missing subcommand (use one of install, uninstall, status, check)"),
         (("-v",), "unknown option '-v' (options go after the command)"),
         (("claim", "a", "--raeson", "x"), "claim: unknown option '--raeson' (did you mean '--reason'?)"),
@@ -176,10 +174,6 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
             'claim: missing PATTERN (for example: dibs claim src/auth.py --reason "fix login")',
         ),
         (
-            ("task", "show"),
-            "task show: missing TASK (for example: dibs task show audit-docs)",
-        ),
-        (
             ("revoke", "my file.py"),
             "revoke: missing --reason (run: dibs revoke 'my file.py' --reason WHY)",
         ),
@@ -187,26 +181,13 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
             ("revoke", "--", "-x.py"),
             "revoke: missing --reason (run: dibs revoke --reason WHY -- -x.py)",
         ),
-        (("transfer", "docs/"), "transfer: missing --to (run: dibs transfer docs/ --to AGENT)"),
         (
             ("transfer", "docs/", "bob"),
             "transfer: missing --to (run: dibs transfer docs/ --to bob)",
         ),
         (
-            ("transfer", "docs/", "bob", "--agent", "al"),
-            "transfer: missing --to (run: dibs transfer docs/ --agent al --to bob)",
-        ),
-        (
-            ("task", "fail", "a", "-m", "broken"),
-            "task fail: unknown option '-m' (see `dibs task fail --help`)",
-        ),
-        (
             ("task", "take", "t1"),
             "task: unexpected argument 't1' (for a specific task, use: dibs task start TASK)",
-        ),
-        (
-            ("task", "fail", "t1"),
-            "task fail: missing --message (run: dibs task fail t1 --message TEXT)",
         ),
         (("explain", "a", "b", "c"), "explain: unexpected argument 'c' (see `dibs explain --help`)"),
         (
@@ -215,10 +196,6 @@ def test_every_suggestion_names_options_and_subcommands_that_exist():
         ),
         (
             ("claim", "-x.py"),
-            "claim: unknown option '-x.py' (for a path, use -- first: dibs claim -- -x.py)",
-        ),
-        (
-            ("claim", "a", "-x.py"),
             "claim: unknown option '-x.py' (for a path, use -- first: dibs claim -- -x.py)",
         ),
     ],

@@ -12,19 +12,10 @@ from dibs.engines.memory import MemoryEngine
 from dibs.errors import Unavailable
 from dibs.project.location import locate
 from dibs.project.project import Project
+from dibs.testing import ManualClock
 
 ALICE, BOB, HUMAN = Caller("alice"), Caller("bob"), Caller("jo", "human")
 TTL = 30.0
-
-
-class Clock:
-    """One clock for the engine and the process, moved by the test."""
-
-    def __init__(self):
-        self.now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
 
 
 class Flaky:
@@ -42,7 +33,7 @@ class Flaky:
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return ManualClock(1_000_000.0)
 
 
 @pytest.fixture

@@ -61,17 +61,6 @@ def decision_in(answer):
     return re.search(r"escalated as (d\d+): ", answer.out)[1]
 
 
-def test_a_denial_names_the_three_next_steps(dibs):
-    dibs("claim", "src/**", agent="alice")
-
-    answer = dibs("claim", "src/a b.py", agent="bob")
-
-    assert answer.status == 3
-    assert "wait in the queue: dibs claim 'src/a b.py' --wait 5m" in answer.out
-    assert "request a release: dibs ask 'src/a b.py'" in answer.out
-    assert "let a human decide: dibs escalate 'src/a b.py'" in answer.out
-
-
 def test_an_agent_requests_a_release_and_the_reply_is_yes(dibs, waiter):
     dibs("claim", "src/**", agent="alice")
     bob = waiter("bob", "src/a.py")

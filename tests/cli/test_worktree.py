@@ -59,23 +59,6 @@ def test_twelve_concurrent_creations_all_succeed(tree, start, dibs):
     assert len(branches()) == 13
 
 
-def test_creating_and_removing_work_alongside_prune_and_gc(tree, start, dibs):
-    for number in range(6):
-        dibs("worktree", "new", f"old{number}")
-    git_beside = "for i in 1 2 3 4 5 6 7 8 9; do git worktree prune; git gc -q; done"
-    beside = start(program=("sh", "-c", git_beside))
-    running = [start("worktree", "rm", f"old{number}") for number in range(6)]
-    running += [start("worktree", "new", f"new{number}") for number in range(6)]
-
-    ended = [(process.communicate(), process.returncode) for process in running]
-    beside.communicate()
-
-    assert [said for said in ended if said[1]] == []
-    assert branches() == [*(f"agent/new{number}" for number in range(6)), "main"]
-    assert sorted(os.listdir(tree.parent / "repo.worktrees")) == [f"new{n}" for n in range(6)]
-    assert len(known()) == 7
-
-
 def test_two_concurrent_creations_for_one_agent_create_one(tree, start):
     running = [start("worktree", "new", "alice", "--json") for _ in range(4)]
 

@@ -123,19 +123,6 @@ def test_decisions_and_alerts_are_settled_here(open_view, server, say, everythin
     assert [one["outcome"] for one in decisions if "3.10" in one["title"]] == ["confirmed"]
 
 
-def test_names_and_texts_of_agents_are_shown_as_text(open_view, say, everything_released):
-    say("ada", "/claims", patterns=[f"src/{HOSTILE}.py"], literal=True, reason=HOSTILE)
-    say("ada", "/agents/ada/report", task=HOSTILE, model=HOSTILE, role="<b>role</b>")
-    say("bob", "/claims", patterns=[f"src/{HOSTILE}.py"], literal=True, queue=True, reason=HOSTILE)
-    say("bob", "/claims/escalate", patterns=[f"src/{HOSTILE}.py"], literal=True, note=HOSTILE)
-    page = open_view("/")
-
-    page.locator(".wait-row").get_by_role("button", name="Resolve").click()
-    page.locator("dialog").get_by_text(HOSTILE).first.wait_for()
-    assert page.locator("main img, main script, main b").count() == 0
-    assert page.evaluate("window.pwned") is None
-
-
 def test_the_view_is_accessible_and_fits_a_phone(open_view, say, everything_released):
     long = "frontend/src/components/checkout/" + "very_long_name_" * 8 + "form.tsx"
     say("claude-7f3a21c4", "/claims", patterns=[long, *(f"lib/{n}.py" for n in range(40))])

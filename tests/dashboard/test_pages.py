@@ -15,15 +15,6 @@ def test_every_view_opens_at_its_own_address(open_view, path):
     assert urlsplit(page.url).path == path
 
 
-def test_a_claim_made_in_a_shell_appears_without_a_reload(open_view, server):
-    page = open_view("/")
-    page.wait_for_selector(".connection.live")
-
-    server.dibs("claim", "src/new.py", "--new", DIBS_AGENT="ada")
-
-    page.wait_for_selector("text=src/new.py")
-
-
 def test_without_a_session_the_page_says_how_to_sign_in(chromium, server):
     page = chromium.new_page()
     page.goto(server.url + "/files")

@@ -17,18 +17,15 @@ class TestMemory(EngineContract):
 
 
 class TestSqlite(SharedEngineContract, NewLifeContract):
-    synchronous = "normal"
-
     @pytest.fixture
     def connect(self, tmp_path):
-        arguments = f"{str(tmp_path / 'state' / 'dibs.db')!r}, synchronous={self.synchronous!r}"
+        path = tmp_path / "state" / "dibs.db"
         importing = "from dibs.engines.sqlite.engine import SqliteEngine"
-        self.elsewhere = f"{importing}\nengine = SqliteEngine({arguments})"
+        self.elsewhere = f"{importing}\nengine = SqliteEngine({str(path)!r})"
         opened = []
 
         def connect(**options):
-            path = tmp_path / "state" / "dibs.db"
-            opened.append(SqliteEngine(path, synchronous=self.synchronous, **options))
+            opened.append(SqliteEngine(path, **options))
             return opened[-1]
 
         yield connect
@@ -43,18 +40,6 @@ class TestSqlite(SharedEngineContract, NewLifeContract):
             db.close()
 
         return forget
-
-
-class TestSqliteWithEveryCommitOnDisk(TestSqlite):
-    synchronous = "full"
-
-
-def test_a_manual_clock_moves_only_when_a_test_moves_it():
-    clock = ManualClock(10.0)
-
-    clock.advance(2.5)
-
-    assert (clock(), clock()) == (12.5, 12.5)
 
 
 @pytest.mark.parametrize("make", [MemoryEngine, None], ids=["memory", "sqlite"])

@@ -56,19 +56,6 @@ def test_a_canceled_wait_leaves_the_queue_and_is_granted_nothing(any_pair, path)
     assert alice.call("status", paths=[path])["claims"] == []
 
 
-def test_a_client_that_cancels_can_continue(pair, path):
-    alice, bob = pair
-    alice.call("claim", paths=[path])
-    id_ = bob.begin_call("wait", paths=[path], seconds=60)
-    until(lambda: queue_of(alice, path) == ["bob"])
-    bob.cancel(id_)
-
-    alice.call("release", paths=[path])
-
-    assert bob.call("claim", paths=[path])["outcome"] == "granted"
-    bob.call("release", all=True)
-
-
 def test_a_grant_during_a_cancellation_is_released(monkeypatch, tmp_path):
     """Force the race: cancel the request after the claim was granted and before the thread returns."""
     import subprocess

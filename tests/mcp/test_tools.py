@@ -54,16 +54,6 @@ def test_a_wait_may_be_in_milliseconds(pair, path):
     alice.call("release", all=True)
 
 
-def test_a_path_may_have_the_scheme_file(pair, path):
-    alice, bob = pair
-    alice.call("claim", paths=[path])
-
-    assert bob.call("claim", paths=[f"file:{path}"])["outcome"] == "denied"
-    alice.call("release", paths=[f"file:./{path}"])
-    assert bob.call("claim", paths=[f"file:{path}"])["claims"][0]["pattern"] == path
-    bob.call("release", all=True)
-
-
 def test_results_match_the_published_schema(pair, path):
     alice, bob = pair
     schemas = {

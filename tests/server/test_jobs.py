@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.server.conftest import until
 from tests.services.guards import GIT, Guarded
 
 from dibs.core.claims.agents import Caller
@@ -27,9 +27,10 @@ from dibs.services.claims.service import WaitOptions
 from dibs.services.schedule.leases import Leases
 from dibs.services.state.ledger import Query
 from dibs.services.state.presence import arrive
+from dibs.testing import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from dibs.core.claims.ledger import Entry
@@ -78,13 +79,6 @@ def served(folder: Path, *roots: Path) -> Iterator[Resident]:
         resident.projects.add(str(root))
     yield resident
     resident.stop()
-
-
-def until(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON
-    while not ready():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def claim(
@@ -185,14 +179,6 @@ def test_two_servers_on_one_redis_do_everything_once(tmp_path: Path, redis_url: 
 # -- the watch over processes
 
 
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Watched:
     """An engine that counts reads, and fails on demand."""
 
@@ -222,7 +208,7 @@ def watched(root: Path) -> Iterator[tuple[Project, Watched]]:
 
 def test_an_idle_watch_does_not_read_the_store(watched: tuple[Project, Watched]) -> None:
     project, engine = watched
-    clock = FakeClock()
+    clock = ManualClock(1_000.0)
     watch = SessionWatch(clock)
     for _ in range(30):
         watch.look(project)
@@ -239,7 +225,7 @@ def test_a_watch_that_cannot_read_the_store_waits_before_it_tries_again(
     watched: tuple[Project, Watched],
 ) -> None:
     project, engine = watched
-    clock = FakeClock()
+    clock = ManualClock(1_000.0)
     watch = SessionWatch(clock)
     engine.away = True
     with pytest.raises(Unavailable):

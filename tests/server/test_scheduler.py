@@ -7,25 +7,17 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.server.conftest import until
 
 from dibs.errors import Unavailable
 from dibs.server import scheduler as module
 from dibs.server.scheduler import Job, JobState, Scheduler
+from dibs.testing import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 SOON = 20.0
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Work:
@@ -53,22 +45,15 @@ class Work:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(1_000.0)
 
 
 @pytest.fixture
-def jobs(clock: Clock) -> Iterator[Scheduler]:
+def jobs(clock: ManualClock) -> Iterator[Scheduler]:
     made = Scheduler(clock=clock, wall=clock)
     yield made
     made.stop(0.1)
-
-
-def until(ready: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON
-    while not ready():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.001)
 
 
 def state(jobs: Scheduler, id_: str) -> JobState:
@@ -80,7 +65,9 @@ def run_due(jobs: Scheduler) -> None:
     until(lambda: not any(one.running for one in jobs.registered()) and not jobs._line)
 
 
-def test_a_job_runs_at_once_and_then_after_each_interval(jobs: Scheduler, clock: Clock) -> None:
+def test_a_job_runs_at_once_and_then_after_each_interval(
+    jobs: Scheduler, clock: ManualClock
+) -> None:
     work = Work()
     jobs.register(Job("a", 60.0, work))
     run_due(jobs)
@@ -92,7 +79,9 @@ def test_a_job_runs_at_once_and_then_after_each_interval(jobs: Scheduler, clock:
     assert state(jobs, "a").next_run == clock.now + 60.0
 
 
-def test_a_job_can_ask_to_run_earlier_than_its_interval(jobs: Scheduler, clock: Clock) -> None:
+def test_a_job_can_ask_to_run_earlier_than_its_interval(
+    jobs: Scheduler, clock: ManualClock
+) -> None:
     work = Work(answer=5.0)
     jobs.register(Job("a", 60.0, work))
     run_due(jobs)
@@ -103,7 +92,9 @@ def test_a_job_can_ask_to_run_earlier_than_its_interval(jobs: Scheduler, clock: 
     assert state(jobs, "a").next_run == clock.now + 60.0
 
 
-def test_a_job_never_overlaps_itself_however_late_it_is(jobs: Scheduler, clock: Clock) -> None:
+def test_a_job_never_overlaps_itself_however_late_it_is(
+    jobs: Scheduler, clock: ManualClock
+) -> None:
     work = Work()
     work.gate.clear()
     jobs.register(Job("a", 1.0, work))
@@ -134,7 +125,7 @@ def test_a_wake_up_during_a_run_causes_another_run(jobs: Scheduler) -> None:
     assert work.runs == 2
 
 
-def test_a_job_can_be_wanted_earlier_but_not_later(jobs: Scheduler, clock: Clock) -> None:
+def test_a_job_can_be_wanted_earlier_but_not_later(jobs: Scheduler, clock: ManualClock) -> None:
     work = Work()
     jobs.register(Job("a", 60.0, work))
     run_due(jobs)
@@ -151,7 +142,7 @@ def test_a_job_can_be_wanted_earlier_but_not_later(jobs: Scheduler, clock: Clock
     assert state(jobs, "a").next_run == clock.now + 7.0
 
 
-def test_a_failing_job_is_reported_and_runs_again(jobs: Scheduler, clock: Clock) -> None:
+def test_a_failing_job_is_reported_and_runs_again(jobs: Scheduler, clock: ManualClock) -> None:
     work, other = Work(), Work()
     work.failure = Unavailable("the store is away")
     jobs.register(Job("a", 60.0, work))
@@ -169,7 +160,7 @@ def test_a_failing_job_is_reported_and_runs_again(jobs: Scheduler, clock: Clock)
     assert (state(jobs, "a").last_error, state(jobs, "a").runs, other.runs) == ("", 3, 3)
 
 
-def test_hanging_jobs_do_not_delay_the_others(jobs: Scheduler, clock: Clock) -> None:
+def test_hanging_jobs_do_not_delay_the_others(jobs: Scheduler, clock: ManualClock) -> None:
     stuck = [Work() for _ in range(3 * module.WORKERS)]
     for number, work in enumerate(stuck):
         work.gate.clear()
@@ -193,7 +184,9 @@ def test_hanging_jobs_do_not_delay_the_others(jobs: Scheduler, clock: Clock) -> 
         work.gate.set()
 
 
-def test_a_replaced_job_does_not_overlap_its_predecessor(jobs: Scheduler, clock: Clock) -> None:
+def test_a_replaced_job_does_not_overlap_its_predecessor(
+    jobs: Scheduler, clock: ManualClock
+) -> None:
     old, new = Work(), Work()
     old.gate.clear()
     jobs.register(Job("a", 1.0, old))
@@ -212,7 +205,7 @@ def test_a_replaced_job_does_not_overlap_its_predecessor(jobs: Scheduler, clock:
     assert (old.runs, new.runs, [one.every for one in jobs.registered()]) == (1, 2, [2.0])
 
 
-def test_an_unregistered_job_does_not_run_again(jobs: Scheduler, clock: Clock) -> None:
+def test_an_unregistered_job_does_not_run_again(jobs: Scheduler, clock: ManualClock) -> None:
     work = Work()
     jobs.register(Job("a", 1.0, work))
     run_due(jobs)
@@ -224,7 +217,7 @@ def test_an_unregistered_job_does_not_run_again(jobs: Scheduler, clock: Clock) -
     assert (work.runs, jobs.registered()) == (1, [])
 
 
-def test_stop_waits_for_a_running_job_but_not_for_one_that_hangs(clock: Clock) -> None:
+def test_stop_waits_for_a_running_job_but_not_for_one_that_hangs(clock: ManualClock) -> None:
     jobs = Scheduler(clock=clock)
     work, stuck = Work(), Work()
     work.gate.clear()

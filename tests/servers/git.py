@@ -34,11 +34,6 @@ class GitRemote:
         self.daemon = GitDaemon(self.folder)
         self._http: SmartHttp | None = None
 
-    @property
-    def file_url(self) -> str:
-        """The file URL."""
-        return f"file://{self.path}"
-
     def git_url(self, port: int = 0) -> str:
         """Return the URL at git daemon, through a proxy's ``port`` if one is given."""
         if not self.daemon.running:

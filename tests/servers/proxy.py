@@ -10,7 +10,6 @@ import asyncio
 import socket
 import struct
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,6 @@ class _Lane:
         self.open.set()
         #: How many more bytes may pass before the connection is cut.
         self.budget: int | None = None
-        #: Bytes delivered.
-        self.passed = 0
 
 
 class _Drop:
@@ -76,8 +73,6 @@ class FaultProxy:
         self._drop: _Drop | None = None
         #: How many times ``cut_after`` and ``drop_reply`` have taken effect.
         self.cuts = 0
-        #: How many connections were accepted.
-        self.connections = 0
         self._listener: socket.socket | None = listener()
         self.port: int = self._listener.getsockname()[1]
         self._accepting: asyncio.Task[None] | None = None
@@ -85,15 +80,6 @@ class FaultProxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._now(self._listen)
-
-    @property
-    def alive(self) -> int:
-        """The number of open connections."""
-        return self._now(lambda: len(self._links))
-
-    def passed(self, direction: tuple[str, ...] = BOTH) -> int:
-        """Return how many bytes were delivered."""
-        return self._now(lambda: sum(lane.passed for lane in self._of(direction)))
 
     # faults that last until heal()
 
@@ -126,10 +112,6 @@ class FaultProxy:
         """Reset (RST) all connections on both sides, now."""
         self._now(lambda: [self._end(link, reset=True) for link in list(self._links)])
 
-    def half_close(self, direction: tuple[str, ...]) -> None:
-        """End the stream in one direction; the other one continues."""
-        self._now(lambda: [_shut(link.sockets[way]) for link in self._links for way in direction])
-
     def cut_after(self, count: int, direction: tuple[str, ...]) -> None:
         """Let ``count`` more bytes through, then reset the connection that sends the next one."""
         self._now(lambda: [setattr(lane, "budget", count) for lane in self._of(direction)])
@@ -142,13 +124,6 @@ class FaultProxy:
         client is reset.
         """
         self._now(lambda: setattr(self, "_drop", _Drop(after, quiet)))
-
-    def await_cut(self, cuts: int = 1, timeout: float = 10.0) -> None:
-        """Wait until this many cuts have taken effect; fail if they do not."""
-        deadline = time.monotonic() + timeout
-        while self.cuts < cuts:
-            assert time.monotonic() < deadline, f"{self.cuts} of {cuts} cuts"
-            time.sleep(0.005)
 
     def close(self) -> None:
         """Reset open connections and stop."""
@@ -195,7 +170,6 @@ class FaultProxy:
     async def _accept(self, sock: socket.socket) -> None:
         while True:
             client, _ = await self._loop.sock_accept(sock)
-            self.connections += 1
             server = socket.socket()
             for end in (client, server):
                 end.setblocking(False)
@@ -260,7 +234,6 @@ class FaultProxy:
             data = data[: lane.budget]
             lane.budget = None if over else lane.budget - len(data)
         await self._loop.sock_sendall(link.sockets[way], data)
-        lane.passed += len(data)
         if over:
             self._cut(link)
 

@@ -9,6 +9,7 @@ from threading import Barrier, Thread
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.engines.git.conftest import git
 
 from dibs.core.claims.ledger import Event, Kind
 from dibs.engines.git.engine import GitEngine, remote_url
@@ -16,35 +17,6 @@ from dibs.engines.git.files import RowFiles
 from dibs.engines.shared.clock import Sources
 from dibs.errors import BadInput, DibsError, Misconfigured, NotFound, Unavailable
 from dibs.testing.steps import entries, event, everything, increment, put
-
-
-def git(where, *argv, data=None):
-    done = subprocess.run(
-        ["git", "-C", str(where), *argv], check=True, capture_output=True, input=data
-    )
-    return done.stdout.decode().strip()
-
-
-@pytest.fixture
-def bare(tmp_path):
-    path = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
-    return path
-
-
-@pytest.fixture
-def machine(tmp_path, bare):
-    """Return a function that opens a handle on a named machine."""
-    opened = []
-
-    def connect(name="here", **options):
-        options = {"poll": 0.1, "timeout": 20.0, **options}
-        opened.append(GitEngine(str(bare), state=tmp_path / name, **options))
-        return opened[-1]
-
-    yield connect
-    for engine in opened:
-        engine.close()
 
 
 class Machine:
@@ -420,24 +392,7 @@ def test_a_harmful_url_is_refused(url, tmp_path):
     assert caught.value.code == "REMOTE_URL"
 
 
-@pytest.mark.parametrize(
-    "branch",
-    [
-        "",
-        "-x",
-        "a..b",
-        "a.lock",
-        "@{",
-        "a b",
-        "refs/heads/x",
-        "HEAD",
-        "a\nb",
-        "/a",
-        "a/",
-        ".a",
-        "@",
-    ],
-)
+@pytest.mark.parametrize("branch", ["", "-x", "a..b", "refs/heads/x", "a\nb"])
 def test_an_invalid_branch_name_is_refused(branch, tmp_path):
     with pytest.raises(BadInput) as caught:
         GitEngine(str(tmp_path), state=tmp_path / "s", branch=branch)

@@ -10,37 +10,11 @@ import sys
 import time
 
 import pytest
+from tests.engines.git.conftest import git
 
-from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.remote import PushOutcome, Remote
 from dibs.errors import Misconfigured, Unavailable, Unknown
 from dibs.testing.steps import entries, increment
-
-
-def git(where, *argv):
-    done = subprocess.run(["git", "-C", str(where), *argv], check=True, capture_output=True)
-    return done.stdout.decode().strip()
-
-
-@pytest.fixture
-def bare(tmp_path):
-    path = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
-    return path
-
-
-@pytest.fixture
-def machine(tmp_path, bare):
-    opened = []
-
-    def connect(name="here", url=None, **options):
-        options = {"poll": 0.1, "timeout": 20.0, **options}
-        opened.append(GitEngine(url or str(bare), state=tmp_path / name, **options))
-        return opened[-1]
-
-    yield connect
-    for engine in opened:
-        engine.close()
 
 
 def hook(bare, name, text):

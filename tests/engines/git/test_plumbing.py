@@ -9,19 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.engines.git.conftest import git
 from tests.servers import GitRemote
 
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.errors import refused, shown
 from dibs.errors import DibsError, NotFound, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
-
-
-def git(where, *argv, data=None):
-    done = subprocess.run(
-        ["git", "-C", str(where), *argv], check=True, capture_output=True, input=data
-    )
-    return done.stdout.decode().strip()
 
 
 def fill(engine):
@@ -38,21 +32,6 @@ def remote(tmp_path):
 @pytest.fixture
 def bare(remote):
     return Path(remote.path)
-
-
-@pytest.fixture
-def machine(tmp_path, bare):
-    """Return a function that opens a handle on a named machine."""
-    opened = []
-
-    def connect(name="here", url=None, **options):
-        options = {"poll": 0.1, "timeout": 20.0, **options}
-        opened.append(GitEngine(str(url or bare), state=tmp_path / name, **options))
-        return opened[-1]
-
-    yield connect
-    for engine in opened:
-        engine.close()
 
 
 # -- deadlines

@@ -9,11 +9,13 @@ from tests.servers import RedisServer
 
 from dibs.engines.redis.engine import RedisEngine
 from dibs.testing import NewLifeContract, SharedEngineContract
+from dibs.testing.ledger import Waiting
+from dibs.testing.rivals import Rivals
 
 projects = itertools.count()
 
 
-class RedisContract(SharedEngineContract):
+class Connecting:
     @pytest.fixture
     def connect(self, url, tmp_path):
         arguments = (url, f"project-{next(projects)}")
@@ -33,7 +35,7 @@ class RedisContract(SharedEngineContract):
             engine.close()
 
 
-class TestOneServer(RedisContract, NewLifeContract):
+class TestOneServer(Connecting, SharedEngineContract, NewLifeContract):
     @pytest.fixture
     def url(self, redis_url):
         return redis_url
@@ -44,7 +46,7 @@ class TestOneServer(RedisContract, NewLifeContract):
             yield client.flushdb
 
 
-class TestUnixSocket(RedisContract):
+class TestUnixSocket(Connecting, Rivals, Waiting):
     @pytest.fixture(scope="class")
     @classmethod
     def url(cls, tmp_path_factory):

@@ -5,22 +5,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import pytest
 import schemathesis
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 from tests.server.conftest import make_project, own_environment
 from tests.soak import SOAK, effort
 
-from dibs.errors import BadInput
 from dibs.server.app import build
 from dibs.server.rest.app import TABLE
 from dibs.server.rest.openapi import EXAMPLES, document
-from dibs.server.rest.wire.decoding import decode_body, parse_json
 from dibs.server.security.identity import TokenScope
 
 #: A sample of the operations, which takes a few seconds: each kind of body, query, and answer.
@@ -39,11 +34,6 @@ def test_every_operation_is_described_with_its_answers_errors_and_scope():
         assert one["summary"]
         assert one["x-scope"] in {"read", "agent", "human", "admin"}
         assert {"400", "401", "403", "404", "500", "503"} <= set(one["responses"])
-
-
-def test_names_of_operations_and_of_their_paths_are_unique():
-    assert len({route.name for _, route in TABLE}) == len(TABLE)
-    assert len({(route.method, prefix + route.path) for prefix, route in TABLE}) == len(TABLE)
 
 
 @pytest.fixture
@@ -100,57 +90,3 @@ def test_no_request_gets_a_server_error_or_an_answer_that_is_not_described(serve
     assert failures == set()
     assert phases == {"examples", "coverage", "fuzzing", "stateful"}
     assert checks > 1_000
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text()
-    | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
-)  # fmt: skip
-
-
-def refusal(decode, *given_):
-    """Return the error with which something was refused, None if it was accepted."""
-    try:
-        decode(*given_)
-    except BadInput as refused:
-        return refused
-    return None
-
-
-QUICK = settings(max_examples=effort(30, 1_000), deadline=None)
-
-
-@QUICK
-@given(VALUES, st.booleans())
-def test_every_json_value_is_decoded_as_it_is(value, plain):
-    text = json.dumps(value, ensure_ascii=plain).encode("utf-8", "surrogatepass")
-    assert parse_json(text) == value
-
-
-@QUICK
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_every_other_body_is_refused_and_nothing_else_happens(body):
-    refused = refusal(parse_json, body)
-
-    assert refused is None or refused.code in {"JSON", "JSON_DEPTH"}
-
-
-@QUICK
-@given(st.sampled_from([route for _, route in TABLE if route.method == "POST"]), VALUES)
-def test_a_body_of_any_type_is_decoded_or_refused_by_every_route(route, value):
-    refused = refusal(decode_body, json.dumps(value).encode(), route.takes)
-
-    assert refused is None or refused.message
-
-
-@QUICK
-@given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3), st.data())
-def test_a_repeated_name_is_refused_wherever_it_is(value, data):
-    name = data.draw(st.sampled_from(sorted(value)))
-    pairs = [*value.items(), (name, None)]
-    text = ", ".join(f"{json.dumps(key)}: {json.dumps(one)}" for key, one in pairs)
-    refused = refusal(parse_json, f"[1, {{{text}}}]".encode())
-
-    assert "repeated" in refused.message

@@ -12,20 +12,14 @@ from dibs.errors import BadInput, Unavailable, Unknown
 from dibs.server.rest.routes import Call
 from dibs.server.rest.wire import repeats
 from dibs.server.rest.wire.repeats import Repeats
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self):
-        return self.now
+from dibs.testing import ManualClock
 
 
 class Writes:
     """A server's answers, and how often the write ran."""
 
     def __init__(self, folder):
-        self.folder, self.clock, self.runs = folder, Clock(), 0
+        self.folder, self.clock, self.runs = folder, ManualClock(1_000.0), 0
         self.repeats = Repeats(str(folder), self.clock)
 
     def write(self, key="k", who="ada", body=b"1", route="r", act=None):

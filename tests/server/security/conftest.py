@@ -6,6 +6,12 @@ import pytest
 from tests.server.callers import repository
 
 from dibs.server.resident import Resident
+from dibs.testing import ManualClock
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(1_000_000.0)
 
 
 @pytest.fixture

@@ -14,19 +14,6 @@ COOKIE = "dibs_session_21000"
 OURS = {"Origin": ADDRESS}
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def resident(tmp_path, clock):
     one = Resident(str(tmp_path / "server"), clock=clock)

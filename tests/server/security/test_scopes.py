@@ -90,24 +90,6 @@ def test_the_routes_outside_of_the_table_need_a_token_too(ask, method, path, nee
         assert ask(method, path, TokenScope.READ) == (403, "TOKEN_SCOPE")
 
 
-OWN = ("report", "beat", "leave", "stop")
-
-
-@pytest.mark.parametrize("verb", OWN)
-def test_an_agent_cannot_act_on_the_record_of_another(place, verb):
-    resident, served = place
-    alice = client(resident, token(resident, agent="alice", served=served))
-    bob = client(resident, token(resident, agent="bob", served=served))
-    assert alice.post("/api/v1/agents", json={}).status_code in {200, 201}
-    assert alice.post("/api/v1/claims", json={"patterns": [f"{verb}.py"]}).status_code == 201
-
-    answer = bob.post(f"/api/v1/agents/alice/{verb}", json={})
-
-    assert answer.status_code in {400, 403}, answer.text
-    claims = alice.get("/api/v1/status").json()["claims"]
-    assert [one["agent"] for one in claims if verb in str(one)] == ["alice"]
-
-
 def test_an_agent_stops_itself_and_its_subagents_and_a_human_anyone(place):
     resident, served = place
     agents = {
@@ -129,14 +111,3 @@ def test_an_agent_stops_itself_and_its_subagents_and_a_human_anyone(place):
     assert stop(client(resident, token(resident, TokenScope.HUMAN, served=served)), "peer") == [
         "peer"
     ]
-
-
-def test_the_documents_api_refuses_another_agents_id(place):
-    resident, served = place
-    bob = client(resident, token(resident, agent="bob", served=served))
-    taken = bob.post("/api/coordination/locks", json={"agentId": "alice", "filePath": "z.py"})
-    freed = bob.delete("/api/coordination/locks/report.py", params={"agentId": "alice"})
-
-    for answer in (taken, freed):
-        assert answer.status_code == 403, answer.text
-        assert answer.json()["error"]["code"] == "NOT_YOU"

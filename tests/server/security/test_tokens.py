@@ -16,19 +16,6 @@ from dibs.server.security.identity import TokenScope
 from dibs.server.security.tokens import BROWSER, TokenStore
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def store(tmp_path, clock):
     return TokenStore(str(tmp_path / "server"), clock)
