@@ -58,14 +58,6 @@ def test_joining_again_does_not_revive_expired_claims(crew):
     assert crew.held() == set()
 
 
-@pytest.mark.parametrize("field", ["name", "role", "model", "task"])
-def test_an_agents_name_is_limited(crew, field):
-    with pytest.raises(BadInput) as caught:
-        crew.agents.join(Agent("alice")._replace(**{field: "x" * 1_001}))
-
-    assert (caught.value.code, caught.value.field, crew.rows()) == ("LIMIT", field, [])
-
-
 def test_a_report_updates_the_agent(crew):
     crew.agents.report(caller("alice"), status="idle", context=0.5, task="t9", note="resting")
 
@@ -101,11 +93,6 @@ def test_an_agent_that_left_can_return_with_a_call(crew):
     crew.claim("alice", "a")
 
     assert status_of(crew, "alice") == AgentStatus.RUNNING
-
-
-def test_only_an_agent_that_joined_can_leave(crew):
-    with pytest.raises(NotFound):
-        crew.agents.leave(caller("alice"))
 
 
 def test_stopping_an_agent_stops_its_subagents_and_ends_their_claims(crew):
@@ -160,13 +147,6 @@ def test_a_sweep_removes_all_expired_claims(crew):
     assert crew.agents.sweep() == 2
     assert crew.kinds().count("lock_expired") == 2
     assert crew.agents.sweep() == 0
-
-
-def test_an_agent_shows_when_it_was_last_seen(crew):
-    crew.claim("alice", "a")
-    crew.clock.advance(7)
-
-    assert crew.agents.show("alice")[0].silent_for == 7
 
 
 @pytest.mark.parametrize("field", ["task", "model", "name", "role"])

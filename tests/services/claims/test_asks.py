@@ -62,16 +62,6 @@ def test_a_broken_promise_stays_stored_and_can_be_answered_from_the_reminder(cou
     assert court.held() == set()
 
 
-def test_a_kept_promise_sends_no_reminder(court):
-    later(court, 600)
-    court.release("alice")
-    court.claim("alice", "src/**", ttl=DAY)
-    court.clock.advance(600)
-
-    assert settle(court.store) == 1
-    assert reminders(court) == ([], [])
-
-
 def test_only_unreleased_claims_break_a_promise(court):
     later(court, 600)
     court.release("alice", "docs/b.md")

@@ -181,15 +181,6 @@ def test_both_sides_are_notified_of_a_refusal(court):
     assert court.asks() == []
 
 
-def test_refusing_removes_a_standing_ticket(court):
-    court.claim("bob", "src/a.py", queue=True)
-    (decision,) = court.escalate("bob", "src/a.py")
-
-    court.refuse(decision)
-
-    assert court.waiting() == []
-
-
 def test_refusing_leaves_other_tickets_alone(court):
     court.claim("dave", "docs/b.md", ttl=DAY)
     court.claim("bob", "docs/b.md", queue=True)
@@ -409,19 +400,6 @@ def test_an_agent_does_not_decide(court):
         with pytest.raises(NotAllowed) as refused:
             court.take(decision, human=agent)
         assert refused.value.code == "MAY_NOT_DECIDE"
-    assert court.held() == {("alice", "src/**")}
-
-
-def test_the_first_of_two_humans_decides(court):
-    (decision,) = court.escalate("bob", "src/a.py")
-    court.refuse(decision)
-
-    other = caller("human")._replace(id="user-2")
-    with pytest.raises(BadInput) as decided:
-        court.decisions.decide(other, [decision.id], Outcome.CONFIRMED, "no, do it")
-
-    assert decided.value.code == "DECIDED"
-    assert "human" in decided.value.message
     assert court.held() == {("alice", "src/**")}
 
 

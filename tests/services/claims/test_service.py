@@ -3,10 +3,9 @@
 from threading import Thread
 
 import pytest
-from tests.services.several_agents import Crew, caller
+from tests.services.several_agents import Crew
 
 from dibs.core.claims.rules import Denied, Granted, Queued
-from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotAllowed
 
 
@@ -82,12 +81,6 @@ def test_claiming_again_renews_the_claim_and_keeps_its_token(crew):
     assert again.expires == (crew.clock() + 60.0,)
     assert again.claims[0].reason == "new"
     assert len(crew.claims.all()[0]) == 1
-
-
-def test_a_subtree_is_the_same_claim_in_both_spellings(crew):
-    first = crew.claim("alice", "src/")
-
-    assert crew.claim("alice", "src/**").token == first.token
 
 
 def test_an_upgrade_needs_to_be_the_only_reader(crew):
@@ -207,13 +200,6 @@ def test_asking_again_keeps_the_position(crew):
     assert crew.waiting() == ["bob", "carol"]
 
 
-def test_a_request_that_conflicts_with_no_waiter_passes_the_queue(crew):
-    crew.claim("alice", "a")
-    crew.claim("bob", "a", queue=True)
-
-    assert isinstance(crew.claim("carol", "b"), Granted)
-
-
 def test_a_waiter_for_several_patterns_blocks_later_requests_for_each(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "a", "b", queue=True)
@@ -229,16 +215,6 @@ def test_a_later_shared_request_does_not_pass_a_waiting_exclusive_one(crew):
     crew.claim("bob", "a", queue=True)
 
     assert isinstance(crew.claim("carol", "a", mode="shared"), Denied)
-
-
-def test_a_waiter_whose_agent_sends_no_heartbeat_is_skipped(crew):
-    crew.claim("alice", "a", ttl=3600)
-    crew.claim("bob", "a", queue=True)
-    crew.clock.advance(300)
-    crew.release("alice", "a")
-
-    assert isinstance(crew.claim("carol", "a"), Granted)
-    assert "lock_unqueued" in crew.kinds()
 
 
 def test_a_skipped_waiter_goes_to_the_end_of_the_queue(crew):
@@ -326,16 +302,6 @@ def test_a_waiter_is_granted_when_the_owner_releases(crew):
     assert crew.waiting() == []
 
 
-def test_check_changes_nothing(crew):
-    crew.claim("alice", "src/**")
-    before = crew.rows()
-
-    conflicts = crew.claims.check(caller("bob"), [parse("src/a.py")])
-
-    assert conflicts[0].holder == "alice"
-    assert crew.rows() == before
-
-
 @pytest.mark.parametrize("ttl", [0, -1, 4, 86401, float("nan"), float("inf"), True, "abc", "", []])
 def test_a_ttl_out_of_range_changes_nothing(crew, ttl):
     with pytest.raises(BadInput) as refused:
@@ -397,29 +363,6 @@ def test_a_request_id_can_be_reused_after_a_day(crew):
     crew.claim("alice", "x", request_id="r2")
 
     assert isinstance(crew.claim("alice", "b", request_id="r1"), Granted)
-
-
-def test_named_resources_exclude_like_files(crew):
-    crew.claim("alice", "port:8000", "task:42")
-
-    assert isinstance(crew.claim("bob", "port:80*"), Denied)
-    assert isinstance(crew.claim("bob", "task:43"), Granted)
-
-
-def test_case_and_unicode_spellings_of_one_name_exclude(crew):
-    crew.claim("alice", "README.md", "caf\u00e9")
-
-    assert isinstance(crew.claim("bob", "readme.MD"), Denied)
-    assert isinstance(crew.claim("bob", "cafe\u0301"), Denied)
-
-
-def test_case_matters_if_the_project_says_so():
-    crew = Crew(case="sensitive")
-    crew.claims.claim(caller("alice"), [parse("README", fold_case=False)])
-
-    answer = crew.claims.claim(caller("bob"), [parse("readme", fold_case=False)])
-
-    assert isinstance(answer, Granted)
 
 
 def test_a_waiter_that_a_loss_deadlocks_is_denied_soon(crew):

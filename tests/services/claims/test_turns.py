@@ -4,13 +4,10 @@ import pytest
 from tests.services.claims.test_escalation import waiting_thread
 from tests.services.court import Court
 from tests.services.engines import common_store, on_every_engine
-from tests.services.several_agents import caller
 from tests.services.wired import settle
 
 from dibs.core.claims.rules import Denied, Granted, Queued
 from dibs.core.talk.mail import MailKind
-from dibs.services.claims.holdings import Holdings
-from dibs.services.state.store import Store
 
 HOUR = 3_600.0
 
@@ -62,15 +59,6 @@ def test_a_turn_that_is_collected_in_time_is_granted_and_leaves_no_message(court
     court.clock.advance(1)
     assert court.held() == {("bob", "a")}
     assert unread(court, "bob") == []
-
-
-def test_before_its_turn_a_ticket_does_not_lapse(court):
-    court.claim("bob", "a", queue=True)
-    court.claim("carol", "a")
-    court.clock.advance(1_800)
-
-    assert court.waiting() == ["bob"]
-    assert told(court, "bob") == []
 
 
 def test_a_ticket_behind_two_obstacles_gets_its_turn_after_the_second(court):
@@ -128,31 +116,6 @@ def test_a_claim_that_expires_by_itself_gives_the_turn_to_the_next_that_is_notic
     court.clock.advance(30)
 
     assert isinstance(court.claim("carol", "a"), Granted)
-
-
-def test_a_request_that_meets_a_forgotten_turn_starts_its_time(court):
-    court.claim("bob", "a", queue=True)
-    older = Store(court.engine, court.store.config)  # a version that does not tell
-    Holdings(older).release(caller("alice"), [])
-    assert told(court, "bob") == []
-
-    assert isinstance(court.claim("carol", "a"), Denied)
-
-    assert len(told(court, "bob")) == 1
-    court.clock.advance(30)
-    assert isinstance(court.claim("carol", "a"), Granted)
-
-
-def test_reading_messages_after_an_expiry_tells_the_next_agent(court):
-    court.claim("bob", "a", queue=True)
-    court.clock.advance(HOUR - 60)
-    court.renew("bob")
-    settle(court.store)
-    court.clock.advance(60)
-
-    settle(court.store)
-
-    assert len(told(court, "bob")) == 1
 
 
 def test_a_waiting_process_passes_a_ticket_that_lapsed(court):

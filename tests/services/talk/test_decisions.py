@@ -228,11 +228,6 @@ class TestWhoMay:
         (told,) = court.told(HUMANS)
         assert told.endswith(": it was settled by worker-1")
 
-    def test_a_human_may_confirm_their_own_request(self, court):
-        asked = court.ask("human")
-
-        assert court.decisions.confirm(HUMAN, asked.id).outcome == "confirmed"
-
     def test_if_the_decider_has_ended_the_humans_are_notified(self, court):
         court.agents.leave(caller("qa-1"))
 
@@ -284,33 +279,3 @@ def test_a_decision_stays_pending_until_someone_decides(court):
 
     assert court.settle() == 0
     assert outcome(court, asked) == "pending"
-
-
-class TestConflicts:
-    def test_reading_settles_a_conflict_that_is_over(self, court):
-        from dibs.core.patterns.pattern import parse
-        from dibs.services.claims.escalation import Escalations
-
-        court.claim("alice", "src/")
-        (asked,) = Escalations(court.store).escalate(caller("bob"), [parse("src/a")])
-        assert outcome(court, asked) == "pending"
-        court.release("alice")
-
-        shown = court.decisions.show(asked.id)
-
-        assert (shown.outcome, shown.conflict) == ("settled", True)
-        assert court.decisions.all(pending=True) == []
-        assert any("alice no longer holds src/a" in text for text in court.told("bob"))
-        assert court.made() == ["settled"]
-
-    def test_no_agent_decides_a_conflict(self, court):
-        from dibs.core.patterns.pattern import parse
-        from dibs.services.claims.escalation import Escalations
-
-        court.claim("alice", "src/")
-        (asked,) = Escalations(court.store).escalate(caller("bob"), [parse("src/a")])
-
-        for name in ("alice", "bob", "carol"):
-            with pytest.raises(NotAllowed):
-                court.decisions.confirm(caller(name), asked.id)
-        assert court.held() == {("alice", "src/")}
