@@ -418,10 +418,3 @@ def test_from_outside_the_worktree_only_paths_into_it_are_valid(repo):
     with pytest.raises(BadInput) as caught:
         tree.resolve("a.py")
     assert caught.value.code == "PATH_ESCAPE"
-
-
-def test_case_matters_only_if_the_project_says_so(repo):
-    insensitive, sensitive = at(repo), at(repo, fold_case=False)
-
-    assert insensitive.resolve("readme.md") == insensitive.resolve("README.md")
-    assert sensitive.resolve("readme.md") != sensitive.resolve("README.md")

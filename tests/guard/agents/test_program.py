@@ -87,11 +87,8 @@ def test_an_unclaimed_file_is_allowed_and_claimed(project):
 
 BROKEN = {
     "empty": b"",
-    "blank": b" \n",
     "no JSON": b"{nope",
-    "half": b'{"hook_event_name": "PreToolUse"',
     "no object": b"[1, 2]",
-    "a word": b'"x"',
     "no letters": b"\xff\xfe\x00",
     "no event": b"{}",
     "no tool": b'{"hook_event_name": "PreToolUse"}',
@@ -99,9 +96,6 @@ BROKEN = {
     "no path": b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{}}',
     "path is a number": (
         b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":7}}'
-    ),
-    "path is empty": (
-        b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":""}}'
     ),
     "path has a NUL": (
         b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"a\\u0000"}}'
@@ -122,7 +116,6 @@ BROKEN = {
     "a batch of batches": (
         b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{"tool_calls":[{"tool":"batch"}]}}'
     ),
-    "a batch of nothing": b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{}}',
     "an editor's command is a list": (
         b'{"hook_event_name":"PreToolUse","tool_name":"str_replace_editor","tool_input":{"command":[]}}'
     ),

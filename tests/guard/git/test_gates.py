@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 
 import pytest
@@ -65,11 +64,6 @@ def test_owners_commit_their_files_and_anyone_commits_unclaimed_files(repo):
     repo.commit("b.txt", "new/file.txt")
 
 
-def test_a_released_claim_blocks_no_one(repo, dibs):
-    dibs("release", "--all", agent="alice")
-    repo.commit("a.txt", agent="bob")
-
-
 def test_a_shared_claim_blocks_no_one(repo, dibs):
     dibs("release", "--all", agent="alice")
     dibs("claim", "a.txt", "--shared", agent="alice")
@@ -124,49 +118,6 @@ def test_a_rebase_that_changes_a_claimed_file_is_refused(apart):
     apart.git("checkout", "-q", "topic")
 
     assert "b.txt: alice holds" in apart.refused("rebase", "-q", "main", agent="bob")
-
-
-def test_a_rebase_that_undoes_the_owners_change_is_refused(apart):
-    apart.git("checkout", "-q", "-b", "topic")
-    apart.commit("b.txt", agent="bob")
-    apart.git("checkout", "-q", "main")
-    apart.claim("b.txt")
-    apart.commit("b.txt", agent="alice")
-    apart.git("checkout", "-q", "topic")
-
-    said = apart.refused("rebase", "-q", "-X", "theirs", "main", agent="bob")
-
-    assert "b.txt: alice holds" in said
-
-
-def test_squashing_own_commits_is_allowed_even_if_the_files_are_claimed_now(apart):
-    for _ in range(3):
-        apart.commit("b.txt", agent="bob")
-    apart.claim("b.txt")
-
-    apart.git(
-        "rebase", "-q", "-i", "HEAD~2", agent="bob", GIT_SEQUENCE_EDITOR="sed -i 2s/pick/fixup/"
-    )
-
-    assert apart.git("rev-list", "--count", "HEAD") == "3"
-
-
-def test_a_detached_commit_is_refused_when_a_branch_moves_to_it(repo):
-    repo.git("checkout", "-q", "--detach")
-    repo.edit("a.txt")
-    repo.git("commit", "-q", "--no-verify", "-m", "x", agent="bob")
-    repo.refused("branch", "-f", "main", "HEAD", agent="bob")
-    repo.refused("branch", "fresh", agent="bob")
-
-
-def test_a_manual_branch_move_is_refused(repo):
-    tree = repo.git("write-tree")
-    blob = repo.git("hash-object", "-w", "--stdin", given="other")
-    tree = repo.git("mktree", given=f"100644 blob {blob}\ta.txt\n")
-    commit = repo.git("commit-tree", tree, "-p", "HEAD", "-m", "x")
-
-    repo.refused("update-ref", "refs/heads/main", commit, agent="bob")
-    repo.git("update-ref", "refs/heads/main", "HEAD", agent="bob")
 
 
 def test_merges_of_existing_commits_are_allowed(repo, dibs):
@@ -282,22 +233,6 @@ def test_commands_that_create_no_commit_are_allowed(repo, tmp_path):
     repo.write("a.txt")
     repo.git("stash", "-q", agent="bob")
     repo.git("stash", "pop", "-q", agent="bob")
-
-
-def test_a_fetch_is_allowed(repo, tmp_path):
-    other = str(tmp_path / "other")
-    repo.git("clone", "-q", str(repo.root), other)
-    for name in ("one", "two", "three"):
-        with open(f"{other}/a.txt", "w", encoding="utf-8") as file:
-            file.write(name)
-        subprocess.run(["git", "-C", other, "commit", "-qam", name], check=True)
-
-    repo.git("remote", "add", "o", other)
-    repo.git("fetch", "-q", other, "main:copied", agent="bob")
-    repo.git("branch", "-D", "copied", agent="bob")
-    repo.git("pull", "-q", "--ff-only", other, "main", agent="bob")
-    repo.git("fetch", "-q", "o", agent="bob")
-    repo.git("pull", "-q", "--ff-only", "o", "main", agent="bob")
 
 
 def test_a_push_into_the_clone_is_checked_too(repo, tmp_path):
@@ -438,14 +373,6 @@ def test_files_with_any_name_are_checked(repo, dibs, name):
     assert "alice holds" in said
     assert "\t" not in said
     repo.refused("commit", "-n", "-m", "x", agent="bob")
-
-
-def test_a_name_that_is_not_utf8_is_checked(repo, dibs):
-    name = os.fsdecode(b"raw\xff.txt")
-    repo.edit(name)
-    dibs("claim", "raw*", agent="alice")
-
-    assert "raw\\xff.txt: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
 
 
 def test_hostile_branch_names_are_harmless(repo):

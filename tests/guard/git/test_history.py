@@ -14,12 +14,9 @@ from dibs.local.processes import running
 
 MOVES_BACK = {
     "reset --soft": "git reset --soft HEAD~1",
-    "reset --hard": "git reset --hard HEAD~1",
-    "reset": "git reset HEAD~1",
     "amend": "git commit --amend -m other",
     "amend --no-verify": "git commit --amend --no-verify -m other",
     "update-ref": "git update-ref refs/heads/main HEAD~1",
-    "update-ref HEAD": "git update-ref HEAD HEAD~1",
     "update-ref -d": "git update-ref -d refs/heads/main",
     "checkout -B": "git checkout -B main HEAD~1",
     "symbolic-ref": "git checkout --detach && git branch -f main HEAD~1",

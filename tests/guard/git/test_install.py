@@ -196,16 +196,6 @@ def test_husky_runs_as_before_and_its_files_are_not_touched(held, dibs):
     assert not (held.root / ".git/dibs/hooks").exists()
 
 
-def test_a_hook_added_to_husky_later_runs_too(held, dibs):
-    husky(held)
-    dibs("git", "install")
-    held.write(".husky/commit-msg", 'echo "$1" >>husky.log\n')
-
-    held.commit("b.txt")
-
-    assert "COMMIT_EDITMSG" in (held.root / "husky.log").read_text()
-
-
 def test_status_reports_when_husky_resets_its_path(held, dibs):
     husky(held)
     dibs("git", "install")
