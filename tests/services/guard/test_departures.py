@@ -290,20 +290,6 @@ def test_a_killed_agents_work_is_unfinished(guarded, silence):
 
 
 @linux
-@pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
-def test_a_claim_by_command_on_a_killed_agents_work_gets_a_warning(guarded, silence):
-    guarded.processes[A] = killed()
-    guarded.edit(A, "new.py")
-    guarded.write("new.py", "half")
-    guarded.clock.advance(silence)
-
-    guarded.claim("codex-7", "new.py")
-
-    assert guarded.held() == {("codex-7", "new.py")}
-    assert copies(guarded)[0].ref in Briefings(guarded.store).prepare(Caller("codex-7")).text
-
-
-@linux
 def test_a_killed_agent_is_listed_as_ended_at_once(guarded):
     guarded.processes[A] = killed()
     guarded.edit(A, "new.py")

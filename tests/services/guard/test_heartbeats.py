@@ -121,23 +121,6 @@ def test_a_server_that_looks_often_does_not_write_more_often(guarded, process):
     assert len(seen) == 600.0 / (TTL / 3) + 1
 
 
-def test_all_sessions_of_a_project_are_kept_in_one_transaction(guarded, process, monkeypatch):
-    names = [f"{number:08d}-s" for number in range(5)]
-    for place, name in enumerate(names):
-        guarded.processes[name] = running(process.pid)
-        guarded.edit(name, f"file-{place}.py")
-        guarded.clock.advance(5.0)
-    guarded.clock.advance(TTL / 3)
-    steps = []
-    transact = guarded.engine.transact
-    monkeypatch.setattr(guarded.engine, "transact", lambda step: steps.append(1) or transact(step))
-    Liveness(guarded.store).keep()
-
-    assert len(steps) == 1
-    agents = [f"claude-{name.partition('-')[0]}" for name in names]
-    assert {beat_of(guarded, agent).seen for agent in agents} == {guarded.clock.now}
-
-
 def test_a_session_without_claims_needs_no_heartbeat(guarded, process):
     guarded.processes[A] = running(process.pid)
     guarded.start(A)
@@ -232,24 +215,6 @@ def test_the_processes_of_this_machines_sessions_are_watched(guarded, process):
 
     watched = {(one.agent, one.pid) for one in Liveness(guarded.store).processes()}
     assert watched == {(ONE, process.pid), ("claude-22222222", os.getpid())}
-
-
-def test_many_dead_sessions_end_in_one_transaction(guarded, process, monkeypatch):
-    for number in range(20):
-        name = f"{number:08d}-s"
-        guarded.processes[name] = running(process.pid)
-        guarded.edit(name, f"file-{number}.py")
-        guarded.write(f"file-{number}.py", "half")
-    process.kill()
-    process.wait()
-    steps = []
-    transact = guarded.engine.transact
-    monkeypatch.setattr(guarded.engine, "transact", lambda step: steps.append(1) or transact(step))
-
-    assert len(guarded.departures.gone(at_once=20)) == 20
-    assert len(steps) == 2  # the first one asks for the uncommitted changes
-    assert guarded.held() == set()
-    assert guarded.kinds().count("work_salvaged") == 20
 
 
 @on_every_engine

@@ -118,16 +118,6 @@ def test_a_glob_that_matches_nothing_in_a_claimed_ignored_folder_is_allowed(
     assert guarded.shell(B, command).word == Word.DENY
 
 
-def test_git_is_not_started_for_a_path_that_no_rule_can_match(guarded, monkeypatch):
-    def start(*_, **__):
-        pytest.fail("git was started")
-
-    monkeypatch.setattr(ignored, "_git", start)
-
-    guarded.edit(A, "src/a.py")
-    assert guarded.held() == {(ONE, "src/a.py")}
-
-
 @pytest.mark.parametrize(
     "rule",
     ["dist", "dist/", "/dist", "d*", "*t", "d?st", "[d]ist", "dist/**", "**/dist/*", "other", "*",

@@ -8,7 +8,7 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.claims.rules import Denied, Granted
-from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
+from dibs.core.toolcalls.values import EventKind, HookEvent, Touch, Word
 from dibs.local.processes import running
 from dibs.services.state.facts import LONGEST_CALL
 
@@ -54,13 +54,6 @@ def test_a_claim_on_a_changed_file_does_not_expire_while_its_process_runs(guarde
     assert guarded.edit(B, "a.py").word == Word.DENY
     assert guarded.agents.sweep() == 0
     assert guarded.held() == {(ONE, "a.py")}
-
-
-def test_a_claim_on_an_unchanged_file_expires_as_before(guarded, process):
-    idle(guarded, process, "README.md", text="")
-
-    assert guarded.held() == set()
-    assert isinstance(guarded.claim("bob", "README.md"), Granted)
 
 
 def test_the_claim_expires_at_once_when_the_process_dies(guarded, process):
@@ -245,14 +238,6 @@ def test_a_call_of_a_subagent_is_a_heartbeat_of_its_session(guarded):
     assert (ONE, "README.md") in guarded.held()
 
 
-def test_a_tool_call_of_a_subagent_keeps_the_claims_of_its_session(guarded, process):
-    session_in(guarded, process)
-    guarded.shell(A, "make test", call="call-1", subagent="s1")
-    guarded.clock.advance(20 * 60.0)
-
-    assert guarded.held() == {(ONE, "README.md")}
-
-
 def test_a_session_takes_over_from_its_own_subagent_that_was_interrupted(guarded, process):
     guarded.processes[A] = running(process.pid)
     guarded.start(A)
@@ -264,31 +249,6 @@ def test_a_session_takes_over_from_its_own_subagent_that_was_interrupted(guarded
     assert guarded.edit(B, "a.py").word == Word.DENY
     assert guarded.edit(A, "a.py").word != Word.DENY
     assert guarded.held() == {(ONE, "a.py")}
-
-
-@pytest.mark.parametrize("moment", [EventKind.BEFORE, EventKind.AFTER])
-def test_a_read_is_a_heartbeat(guarded, moment):
-    guarded.start(A)
-    guarded.claim(ONE, "README.md")
-    for _ in range(10):
-        guarded.clock.advance(200.0)
-        guarded.hear(A, moment, Touch("other.py", How.READ), tool="Read")
-
-    assert guarded.held() == {(ONE, "README.md")}
-
-
-def test_a_read_writes_a_heartbeat_only_if_the_last_one_is_old(guarded):
-    guarded.start(A)
-    guarded.claim(ONE, "README.md")
-    writes = []
-    transact = guarded.engine.transact
-    guarded.engine.transact = lambda step: writes.append(1) or transact(step)
-
-    for _ in range(10):
-        guarded.clock.advance(30.0)
-        guarded.hear(A, EventKind.AFTER, Touch("other.py", How.READ), tool="Read")
-
-    assert len(writes) == 2
 
 
 def test_a_read_is_not_an_open_call(guarded, process):

@@ -6,9 +6,7 @@ import subprocess
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.shell import writes as syntax_of
-from dibs.core.shell.syntax import parse
-from dibs.services.guard.shell_targets import PATIENCE, written_paths
+from dibs.services.guard.shell_targets import written_paths
 
 
 @pytest.fixture
@@ -131,20 +129,6 @@ def test_if_git_fails_no_file_is_named(guarded):
     os.rename(f"{guarded.root}/.git/HEAD", f"{guarded.root}/.git/gone")
 
     assert paths(guarded, "git stash") == []
-
-
-def test_a_hook_reads_a_command_once_and_waits_only_for_git(guarded, monkeypatch):
-    read, waited = [], []
-    monkeypatch.setattr(syntax_of, "parse", lambda text: read.append(text) or parse(text))
-    guarded.start("11111111-a")
-    guarded.guarding.waits = waited.append
-
-    guarded.shell("11111111-a", "echo x > new.py")
-
-    assert len(read) == 1
-    assert PATIENCE not in waited
-    guarded.shell("11111111-a", "git stash")
-    assert PATIENCE in waited
 
 
 def test_a_quoted_name_with_brackets_is_literal(guarded):

@@ -1,7 +1,6 @@
 """Changes by shell commands are detected and reported to the owner."""
 
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -193,16 +192,6 @@ def test_the_owners_commit_during_a_call_is_not_a_foreign_write(guarded):
     assert foreign(guarded) == []
 
 
-def test_without_a_snapshot_nothing_is_detected(guarded):
-    held_and_dirty(guarded)
-    guarded.shell(B, "make", call="c1")
-    shutil.rmtree(os.path.join(guarded.repository.state, "marks"))
-    guarded.write("src/a.py", "x")
-
-    assert after(guarded, B).word == Word.PASS
-    assert foreign(guarded) == []
-
-
 def test_a_damaged_snapshot_is_ignored(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
@@ -247,16 +236,6 @@ def test_a_checkout_in_the_owners_tree_is_a_foreign_write(guarded):
     assert guarded.shell(B, "git switch old").word == Word.DENY
 
 
-def test_an_executable_is_saved_as_an_executable(guarded):
-    held_and_dirty(guarded)
-    os.chmod(f"{guarded.root}/src/a.py", 0o755)
-
-    command(guarded, B, "rm src/a.py")
-
-    ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("ls-tree", ref, "src/a.py").startswith("100755")
-
-
 @pytest.mark.parametrize("hides", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_does_not_see_are_saved_too(guarded, hides):
     held_and_dirty(guarded, "src/a.py")
@@ -283,18 +262,6 @@ def test_an_ignored_file_is_saved_outside_git(guarded):
     assert guarded.git("count-objects") == before
 
 
-def test_a_symbolic_link_is_saved_as_a_link(guarded):
-    guarded.claim(ONE, "src/")
-    os.symlink("nowhere", f"{guarded.root}/src/link")
-    guarded.clock.now += 5
-
-    command(guarded, B, "ln -sfn elsewhere src/link")
-
-    ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("ls-tree", ref, "src/link").startswith("120000")
-    assert guarded.git("show", f"{ref}:src/link") == "nowhere"
-
-
 def test_a_report_says_if_a_file_was_too_large_to_save(guarded):
     held_and_dirty(guarded)
     os.truncate(f"{guarded.root}/src/a.py", 33 * 1024 * 1024)
@@ -304,17 +271,6 @@ def test_a_report_says_if_a_file_was_too_large_to_save(guarded):
     assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
     for text in (heard.text, told(guarded, ONE)):
         assert "no backup of src/a.py could be saved" in text
-
-
-def test_a_large_file_is_saved(guarded, monkeypatch):
-    monkeypatch.setattr("dibs.services.salvage.before_command._PATIENCE", 60.0)
-    held_and_dirty(guarded)
-    os.truncate(f"{guarded.root}/src/a.py", 11 * 1024 * 1024)
-
-    command(guarded, B, "rm src/a.py")
-
-    ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("cat-file", "-s", f"{ref}:src/a.py").strip() == str(11 * 1024 * 1024)
 
 
 def test_a_write_that_resets_the_timestamp_is_detected(guarded):
@@ -334,36 +290,6 @@ def test_a_mode_change_alone_is_detected(guarded):
     command(guarded, B, "chmod +x src/a.py")
 
     assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
-
-
-def test_many_files_are_compared_with_few_git_calls(guarded, monkeypatch):
-    guarded.claim(ONE, "many/")
-    for number in range(60):
-        guarded.write(f"many/{number}", f"{number}\n")
-    guarded.clock.now += 5
-    calls = []
-    run = GitCalls.start
-
-    def counted(self, *words, **more):
-        calls.append(words)
-        return run(self, *words, **more)
-
-    monkeypatch.setattr(GitCalls, "start", counted)
-    command(guarded, B, "for f in many/*; do echo x >> $f; done")
-
-    assert foreign(guarded)[0].details["count"] == 60
-    assert len(calls) < 30
-
-
-def test_git_gc_does_not_delete_a_copy(guarded):
-    held_and_dirty(guarded)
-    command(guarded, B, "true")
-    guarded.git("gc", "-q", "--prune=now")
-
-    command(guarded, B, "rm src/a.py; git gc -q --prune=now")
-
-    ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
 
 
 def test_a_copy_deleted_during_the_command_is_reported_as_lost(guarded):

@@ -6,38 +6,6 @@ from dibs.core.patterns.pattern import parse
 from dibs.services.guard.uncommitted import claimed_work
 
 
-def test_threads_that_ask_while_git_runs_share_its_next_call(monkeypatch, tmp_path):
-    calls, begun, go = [], threading.Event(), threading.Event()
-
-    def status(root, patterns):
-        paths = [pattern.path for pattern in patterns]
-        calls.append(sorted(paths))
-        if len(calls) == 1:
-            begun.set()
-            go.wait(10)
-        return paths
-
-    monkeypatch.setattr(claimed_work, "changed_at", status)
-    answers = {}
-
-    def ask(name):
-        answers[name] = claimed_work._changed(str(tmp_path), [parse(name)])
-
-    threads = [threading.Thread(target=ask, args=(name,)) for name in ("a", "b", "c")]
-    threads[0].start()
-    begun.wait(10)
-    for thread in threads[1:]:
-        thread.start()
-    while len(getattr(claimed_work._next.get(str(tmp_path)), "patterns", ())) < 2:
-        pass
-    go.set()
-    for thread in threads:
-        thread.join(10)
-    assert calls == [["a"], ["b", "c"]]
-    assert answers["a"] == ["a"]
-    assert sorted(answers["b"]) == ["b", "c"]
-
-
 def test_a_path_that_git_refuses_does_not_hide_the_answer_for_another(monkeypatch, tmp_path):
     alone = threading.Barrier(2)
 
