@@ -108,31 +108,6 @@ def test_a_merge_that_is_killed_leaves_the_branch_old_or_new(yard, step, times):
     check_agreement(yard)
 
 
-def test_a_live_agent_does_not_keep_the_queue_of_its_killed_merge(yard):
-    yard.work("bob", {"a.txt": "of bob\n"})
-    yard.work("eve", {"b.txt": "of eve\n"})
-    assert dying(yard, "chained", 1, "agent/bob", "--agent", "bob").returncode == -9
-
-    waiting = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "dibs",
-            "merge",
-            "--agent",
-            "eve",
-            "--repo",
-            str(yard.main),
-            "--wait",
-            "30s",
-        ]
-    )
-    while waiting.poll() is None:
-        yard.claim("bob", "a.txt")  # a heartbeat
-
-    assert waiting.returncode == 0
-
-
 def queue_of(yard):
     held = yard.project.claims.all()[0]
     return [one for one in held if one.claim.pattern == "@merge/main"]

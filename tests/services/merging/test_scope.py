@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.services.merge_yard import Yard, git, put
 
-from dibs.core.claims.agents import Agent, Caller
+from dibs.core.claims.agents import Caller
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.rows import encode
 from dibs.services.state.worktrees import WorktreeRow, put_row
@@ -91,15 +91,6 @@ def test_a_rebased_commit_is_recognized_by_its_changes(yard):
     assert yard.read("a.txt") == "above\n" + apart((28, "of ann"), (30, "of bob"))
 
 
-def test_a_reworded_commit_is_recognized_by_its_changes(yard):
-    yard.commit("bob", {"a.txt": "x\n"})
-    tree = yard.worktree("bob")
-    message = git(tree, "log", "-1", "--format=%B").replace("work", "better words")
-    git(tree, "commit", "-q", "--amend", "-m", message)
-
-    assert yard.merge("bob").fine
-
-
 def test_an_amended_change_without_a_claim_is_detected(yard):
     yard.commit("bob", {"a.txt": "x\n"})
     tree = yard.worktree("bob")
@@ -136,16 +127,6 @@ def test_trailers_copied_from_its_own_commit_prove_nothing(yard):
     assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
-def test_another_agents_name_in_a_trailer_is_not_covered_by_own_claims(yard):
-    yard.configure('[merge]\nscope = "warn"\n')
-    token = yard.claim("eve", "a.txt").token
-    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("eve", token))
-
-    verdict = only(yard.merge("bob"))
-
-    assert (verdict.end, verdict.outside[0].holder) == ("held", "eve")
-
-
 def test_past_claims_are_read_from_the_monthly_ledger_files(yard):
     yard.configure("[ledger]\nlimit = 100\n")
     token = yard.claim("bob", "a.txt").token
@@ -172,41 +153,11 @@ def test_trailers_without_a_record_are_reported_as_forged(yard, monkeypatch, lie
     assert whys(yard.merge("bob")) == {"a.txt": "forged"}
 
 
-def test_a_transferred_claim_counts_for_the_recipient(yard):
-    yard.claim("eve", "a.txt")
-    yard.project.agents.join(Agent("bob"))
-    yard.project.holdings.transfer(Caller("eve"), [yard.project.pattern("a.txt")], to="bob")
-    yard.work("bob", {"a.txt": "x\n"}, claim=False)
-    yard.release("bob", "a.txt")
-
-    assert yard.merge("bob").fine
-
-
 def test_a_plain_commit_is_allowed_if_its_agent_held_the_path_then(yard):
     yard.work("bob", {"a.txt": "x\n"})
     yard.release("bob", "a.txt")
 
     assert yard.merge("bob").fine
-
-
-def test_a_claim_from_another_time_does_not_count(yard, monkeypatch):
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"a.txt": "x\n"}, claim=False)
-    monkeypatch.delenv("GIT_COMMITTER_DATE")
-    yard.claim("bob", "a.txt")
-    yard.release("bob", "a.txt")
-
-    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
-
-    yard.claim("bob", "a.txt")  # a claim held now also covers earlier commits
-    assert yard.merge("bob").fine
-
-
-def test_a_shared_claim_does_not_allow_a_change(yard):
-    yard.claim("bob", "a.txt", mode="shared")
-    yard.work("bob", {"a.txt": "x\n"}, claim=False)
-
-    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
 
 
 def test_a_path_that_another_agent_holds_is_not_changed(yard):

@@ -10,7 +10,7 @@ import pytest
 from tests.services.merge_yard import HUMAN, Yard, git, put
 
 from dibs.core.claims.agents import Caller
-from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.errors import BadInput, NotAllowed, Unavailable
 from dibs.services.commits import gate
 from dibs.services.merging.queue import QueueTimeout
 from dibs.services.merging.values import MergeRequest
@@ -277,13 +277,6 @@ def test_an_invalid_branch_name_is_refused(yard, name):
     assert wrong.value.code == "REF_NAME"
     with pytest.raises(BadInput):
         yard.merge("", "main", into=name)
-
-
-def test_missing_branches_are_reported(yard):
-    for names, into in ((("nobody",), ""), ((), ""), (("main",), "nowhere")):
-        with pytest.raises(NotFound) as wrong:
-            yard.merge("", *names, into=into)
-        assert wrong.value.code == "NO_BRANCH"
 
 
 def test_a_repository_without_commits_has_nothing_to_merge_into(tmp_path):
@@ -570,21 +563,6 @@ def test_a_test_tree_has_the_ignored_files_that_worktrees_get(yard):
     assert yard.read(".env") == "of ann\n"
     assert yard.read("packages/one") == "1\n"
     assert "skipped none: it is not in the main tree" in told
-
-
-def test_a_merge_starts_few_git_processes(yard, monkeypatch):
-    yard.commit("bob", {"a.txt": "x\n"})
-    started = []
-    start = subprocess.Popen.__init__
-
-    def counted(self, words, *rest, **options):
-        started.append(words)
-        start(self, words, *rest, **options)
-
-    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
-    assert yard.merge("bob").fine
-
-    assert len(started) <= 26, started  # a slow machine reads the configuration again
 
 
 def clash(yard):

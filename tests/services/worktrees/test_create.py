@@ -46,16 +46,6 @@ def test_creating_a_different_worktree_for_the_same_agent_is_refused(clone, wish
     assert refused.value.code == "WORKTREE_EXISTS"
 
 
-def test_slots_are_unique_and_reused(clone):
-    slots = [clone.new(name).row.slot for name in ("a", "b", "c")]
-    clone.rm("b")
-
-    assert slots == [0, 1, 2]
-    assert clone.new("d").row.slot == 1
-    ports = [clone.worktrees.environment(name)["DIBS_PORT"] for name in ("a", "d", "c")]
-    assert ports == ["4100", "4110", "4120"]
-
-
 def test_clones_that_share_a_store_share_slots_and_agents(tmp_path):
     one = Clone(tmp_path / "one")
     other = Clone(tmp_path / "other", engine=one.engine)
@@ -75,16 +65,6 @@ def test_a_port_used_by_another_program_is_reported(tmp_path):
         assert clone.new("alice").notes == (f"another program is using its port {port}",)
     clone.rm()
     assert clone.new("alice").notes == ()
-
-
-def test_a_slot_requires_enough_ports(tmp_path):
-    clone = Clone(tmp_path / "repo", worktree_port=65_000, worktree_ports=400)
-    clone.new("a")
-
-    with pytest.raises(BadInput, match="no ports left"):
-        clone.new("b")
-
-    assert "agent/b" not in clone.branches()
 
 
 @pytest.mark.parametrize(

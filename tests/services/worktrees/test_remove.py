@@ -60,12 +60,6 @@ def detached(folder):
     commit(folder)
 
 
-def named_here_only(folder):
-    """Create a commit that only a ref of this worktree names; the ref is removed with the worktree."""
-    detached(folder)
-    git(folder, "update-ref", "refs/worktree/mine", "HEAD")
-
-
 def stashed(folder):
     (folder / "a").write_text("stashed\n")
     git(folder, "stash", "push", "-q", "-m", "for later")
@@ -87,7 +81,7 @@ def rebasing(folder):
 CASES = {
     dirty: "changed", staged: "staged", untracked: "untracked", hidden: "changed",
     skipped: "changed", unmerged: "unmerged", detached: "detached", stashed: "stashed",
-    named_here_only: "detached", merging: "under way", rebasing: "under way",
+    merging: "under way", rebasing: "under way",
 }  # fmt: skip
 
 
@@ -526,22 +520,6 @@ def test_a_folder_on_an_unmounted_disk_is_not_forgotten(clone, tmp_path):
     assert "disk" in answer.why
     (tmp_path / "unmounted").rename(disk)
     assert isinstance(clone.worktrees.clean_up(HUMAN)[0], Removed)
-
-
-def test_a_concurrent_git_gc_harms_nothing(clone):
-    stop = clone.root.parent / "stop"
-    loop = f"while [ ! -e {stop} ]; do git gc -q --prune=now; git worktree prune; done"
-    with subprocess.Popen(["sh", "-c", loop], cwd=clone.root, stderr=subprocess.DEVNULL):
-        try:
-            for number in range(4):
-                folder = clone.folder()
-                (folder / "new").write_text(f"{number}\n")
-                answer = clone.rm(force=True)
-                assert clone.saved(answer.salvage, "new") == str(number)
-        finally:
-            stop.touch()
-    git(clone.root, "fsck", "--connectivity-only")
-    assert len(clone.salvage.all()) == 4
 
 
 def test_files_of_a_worktree_that_git_forgot_are_not_touched(clone):
