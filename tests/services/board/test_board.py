@@ -7,7 +7,7 @@ import pytest
 from tests.services.boards import HUMAN, World, task
 
 from dibs.core.claims.agents import Caller
-from dibs.errors import BadInput, Misconfigured, Unavailable
+from dibs.errors import BadInput, Unavailable
 from dibs.workdir.disk import Disk
 from dibs.workdir.lock import BoardLock
 
@@ -39,17 +39,6 @@ def test_the_first_write_creates_folders_schema_and_attributes(world):
     assert found == [".gitattributes", *folders]
     assert world.read(".gitattributes") == "collaboration/*.md merge=union\n"
     assert '"$schema"' in world.read("schemas/task.schema.json")
-
-
-def test_a_board_that_is_a_link_is_refused(world, tmp_path):
-    (tmp_path / "out").mkdir()
-    (world.path / "work").symlink_to(tmp_path / "out")
-
-    with pytest.raises(Misconfigured) as refused:
-        world.reconcile()
-
-    assert refused.value.code == "BOARD_FOLDER"
-    assert os.listdir(tmp_path / "out") == []
 
 
 # -- commands and files
@@ -207,17 +196,6 @@ def test_a_deleted_file_is_restored_and_reported(world):
     world.consistent()
 
 
-def test_a_deleted_board_is_restored(world):
-    world.create("t1")
-    world.create("t2")
-    world.reconcile()
-
-    world.sh("cd .. && rm -r work")
-
-    assert sorted(world.reconcile().restored) == ["inbox/t1.yaml", "inbox/t2.yaml"]
-    world.consistent()
-
-
 def test_a_file_from_an_older_branch_is_updated(world):
     world.create("t1")
     old = world.read("inbox/t1.yaml")
@@ -343,17 +321,6 @@ def test_an_edit_during_a_write_is_not_overwritten(world):
     world.reconcile()
     assert "color: green" in world.read("assigned/curator/t1.yaml")
     world.consistent()
-
-
-def test_a_file_that_appears_at_the_target_of_a_move_is_not_overwritten(world):
-    world.create("t1")
-    theirs = "mkdir -p assigned/curator; echo 'title: theirs' > assigned/curator/t1.yaml"
-    world.open(Rival(lambda: world.sh(theirs)))
-
-    world.take("curator")
-
-    assert world.read("assigned/curator/t1.yaml") == "title: theirs\n"
-    assert world.read("inbox/t1.yaml") == world.row("t1").text
 
 
 def test_two_independent_hand_edits_both_survive(world, tmp_path):

@@ -58,31 +58,6 @@ def fail(world):
         world.tasks.fail(CURATOR, "b-taken", message="no")
 
 
-def retry(world):
-    with world.board.command(HUMAN, makes=True):
-        world.tasks.retry(HUMAN, "c-failed")
-
-
-def reopen(world):
-    with world.board.command(HUMAN, makes=True):
-        world.tasks.reopen(HUMAN, "d-finished", reason="again")
-
-
-def cancel(world):
-    with world.board.command(HUMAN, makes=True):
-        world.tasks.cancel(HUMAN, "a-new", reason="no need")
-
-
-def block(world):
-    with world.board.command(HUMAN, makes=True):
-        world.tasks.block(HUMAN, "a-new", reason="not now")
-
-
-def reassign(world):
-    with world.board.command(HUMAN, makes=True):
-        world.tasks.reassign(HUMAN, "a-new", to="editor")
-
-
 def archive(world):
     with world.board.command(HUMAN, makes=True):
         world.clock.advance(40 * 86_400)
@@ -131,11 +106,6 @@ COMMANDS = [
     done,
     release,
     fail,
-    retry,
-    reopen,
-    cancel,
-    block,
-    reassign,
     archive,
     several,
 ]
@@ -187,19 +157,6 @@ def test_a_crash_while_setting_a_damaged_file_aside_loses_neither_file(tmp_path)
         assert "}{" in world.read("inbox/a-new.yaml")
         assert world.read("done/d-finished.yaml") == world.row("d-finished").text
         assert [path for path in world.files() if path.endswith(".tmp")] == []
-
-
-def test_taking_a_task_waits_for_the_disk_once_for_its_text_and_once_for_its_new_folder(tmp_path):
-    world = World(tmp_path / "board")
-    prepare(world)
-    disk = CrashingDisk()
-    world.open(disk)
-    with world.board.command(Caller("newcomer"), makes=True):
-        world.tasks.take(Caller("newcomer"))
-
-    assert disk.steps.count("make") == 1
-    assert disk.steps.count("sync") == 2
-    assert disk.steps.index("save") > len(disk.steps) - 1 - disk.steps[::-1].index("sync")
 
 
 @pytest.mark.parametrize("lost", ["folder", "both moves"])

@@ -86,16 +86,6 @@ def test_work_similar_to_what_an_agent_reports_is_named(crew):
     assert (alike.id, alike.agent, alike.title) == ("", "bob", "fixing the parser tests")
 
 
-def test_similar_work_is_a_warning_and_the_work_is_sent(crew):
-    crew.send("bob", "Cover the login")
-
-    sent = crew.send("ada", "Cover the login")
-
-    assert isinstance(sent, Delegated)
-    assert [(alike.agent, alike.share) for alike in sent.alike] == [("bob", 1.0)]
-    assert [message["data"]["task"] for message in crew.mail("ada")] == [sent.stored.id]
-
-
 def test_finished_work_and_work_of_stopped_agents_does_not_count(crew):
     first = crew.send("bob", "Cover the login").stored
     crew.tasks.cancel(caller("lead"), first.id)
@@ -147,15 +137,6 @@ def test_a_repeated_request_sends_once_with_the_same_result(crew):
 
     assert (again.stored.id, again.to) == (first.stored.id, first.to)
     assert len(crew.mail("ada")) == 1
-
-
-def test_a_secret_in_the_context_is_masked_in_the_task_and_in_the_message(crew):
-    secret = "ghp_" + "a1B2" * 9
-
-    sent = crew.send("ada", "Cover the login", context=f"use {secret}")
-
-    assert secret not in sent.stored.text
-    assert secret not in crew.mail("ada")[0]["text"]
 
 
 def test_unstarted_work_can_be_cancelled_and_its_agent_is_notified(crew):

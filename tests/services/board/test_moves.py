@@ -44,16 +44,6 @@ def test_from_the_inbox_to_an_agent_assigns_the_task(world):
     assert isinstance(world.take("writer"), TakenTask)
 
 
-def test_to_done_with_a_result_finishes_the_task(world):
-    assigned(world)
-    world.sh(f"printf '{RESULT}' >> assigned/curator/{ID}.yaml")
-
-    assert move(world, "done") == []
-
-    assert state(world) == ("done", "curator", "done")
-    assert (world.row(ID).doer, world.row(ID).task.summary) == ("curator", "audited")
-
-
 def test_to_done_without_a_result_is_set_aside_and_says_what_to_do(world):
     assigned(world)
 

@@ -100,17 +100,6 @@ def test_a_caller_that_runs_cycles_gets_that_role_unless_it_has_one(yard):
     assert (roles["ann"], roles["orch"]) == ("coder", "orchestrator")
 
 
-def test_a_task_waits_exactly_for_its_dependencies(yard):
-    yard.make("first", agent="ann")
-    yard.make("second", agent="bob", context={"dependencies": ["first"]})
-    yard.cycle()
-    assert yard.status("second") == "new"
-    yard.tasks.start(Caller("ann"), "first")
-    yard.tasks.done(Caller("ann"), "first")
-
-    assert yard.cycle().assigned == ("second",)
-
-
 # -- dead agents
 
 
@@ -126,28 +115,6 @@ def test_a_dead_agents_task_is_reported_as_returned(yard):
 
 
 # -- handoffs
-
-
-def test_a_follow_up_is_in_the_inbox_at_once_and_the_next_cycle_assigns_it(yard):
-    yard.make("a", agent="ann")
-    yard.take("ann")
-
-    made = yard.tasks.done(Caller("ann"), "a", handoff=Handoff("zoe", "go on")).follower
-
-    assert yard.tasks.show(None, made).stored.place == "inbox"
-    assert yard.cycle().assigned == (made,)
-    assert (yard.root / f"work/assigned/zoe/{made}.yaml").exists()
-
-
-def test_the_follow_up_of_a_task_done_by_hand_is_reported_and_stays_in_the_inbox(yard):
-    text = "agent: ann\nstatus: done\nresult:\n  summary: ok\n  next_agent: zoe\n"
-    (yard.root / "work/done").mkdir(parents=True, exist_ok=True)
-    (yard.root / "work/done/a.yaml").write_text(text)
-
-    first, second = yard.cycle(), yard.cycle()
-
-    assert (len(first.followups), first.assigned) == (1, ())
-    assert (second.followups, second.assigned) == ((), first.followups)
 
 
 # -- conflicts
@@ -181,19 +148,6 @@ def test_a_conflict_that_recurs_is_reported_again(yard):
 
 
 # -- timeouts
-
-
-def test_a_stuck_task_is_reported_once_per_timeout(yard):
-    yard.make("a", agent="ann")
-    yard.cycle()
-    counts = []
-    for _ in range(5):
-        yard.clock.advance(3_601)
-        counts.append(len(yard.cycle().timeouts))
-
-    assert counts == [0, 1, 0, 1, 0]
-    assert yard.status("a") == "assigned"
-    assert yard.page("WORKFLOW_LOG.md").count("a has been assigned (ann) for") == 2
 
 
 @pytest.mark.parametrize(
@@ -315,24 +269,6 @@ def test_pages_of_two_branches_merge_without_a_conflict(tmp_path):
     assert yard.page("AGENT_STATUS.md").count("## ann") == 1
 
 
-def test_a_single_command_writes_its_log_and_its_commit(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    yard = Yard(tmp_path, board_commit=True)
-    yard.make("a", agent="ann")
-    with yard.board.command(BOSS, makes=True):
-        yard.take("ann")
-    with yard.board.command(Caller("ann"), makes=True) as report:
-        yard.tasks.done(Caller("ann"), "a", summary="all well")
-
-    assert report.commits.made == ("task: a in_progress -> done by ann",)
-    assert len(list(tmp_path.rglob("logs/ann/*.md"))) == 1
-    shown = subprocess.run(
-        ["git", "-C", tmp_path, "show", "--format=", "--name-only", "--no-renames"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert [name.split("/")[1] for name in shown.stdout.split()] == ["assigned", "done", "logs"]
-
-
 def test_a_failed_commit_does_not_undo_the_change(tmp_path):
     yard = Yard(tmp_path, board_commit=True)  # not a git repository
     yard.make("a", agent="ann")
@@ -353,21 +289,6 @@ def test_a_repository_that_git_refuses_is_reported_with_its_message(tmp_path):
 
     assert done.assigned == ("a",)
     assert "bad config line 1 in file " in done.left
-
-
-def test_an_unwritable_git_directory_does_not_undo_the_change(tmp_path, monkeypatch):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    monkeypatch.setattr("dibs.git.index._MARK", "missing/dibs-lock-")  # where it marks its lock
-    (tmp_path / "code.py").write_text("one\n")
-    subprocess.run(["git", "-C", tmp_path, "add", "code.py"], check=True)
-    yard = Yard(tmp_path, board_commit=True)
-    yard.make("a", agent="ann")
-
-    done = yard.cycle()
-
-    assert done.assigned == ("a",)
-    assert done.left.startswith("cannot write the git directory: ")
-    assert not (tmp_path / ".git" / "index.lock").exists()
 
 
 def test_a_cycle_has_the_documented_line_and_adds_other_counts_unless_zero():
@@ -461,19 +382,3 @@ def test_concurrent_cycles_do_everything_once(tmp_path):
     assert yard.kinds().count("handoff_created") == 1
     lines = [line for line in yard.page("WORKFLOW_LOG.md").splitlines() if line.startswith("**")]
     assert len(lines) == len([kind for kind in yard.kinds() if is_logged(kind)])
-
-
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from dibs.engines.sqlite.engine import SqliteEngine
-from tests.services.board.test_orchestrator import Yard
-from dibs.core.claims.agents import Caller
-
-root, name = Path(sys.argv[1]), sys.argv[2]
-yard = Yard(root, engine=SqliteEngine(str(root / "state/dibs.db")))
-yard.clock.now = __import__("time").time()
-sys.stdin.readline()
-cycles = [yard.orchestrator.cycle(Caller(name, "human")) for _ in range(5)]
-print(json.dumps([[*cycle.assigned, *cycle.followups] for cycle in cycles]))
-"""

@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from tests.services.briefs import EngineStore, human, memory
+from tests.services.briefs import human
 from tests.services.row_tasks import RowTasks
 from tests.services.several_agents import Crew, caller
 
@@ -12,10 +12,8 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse
 from dibs.core.talk.limits import KEEP
 from dibs.core.talk.mail import HUMANS
-from dibs.core.tasks.rules import Status
 from dibs.errors import NotAllowed, Unavailable
 from dibs.services.briefing.service import DEBOUNCE, LEASE, Briefings
-from dibs.services.briefing.snapshot import tally
 from dibs.services.retention import trim_mail as trim
 from dibs.services.talk.mail import Mail
 from dibs.services.tasks.values import Draft
@@ -176,41 +174,6 @@ def test_confirming_an_earlier_delivery_does_not_confirm_a_later_one(crew):
     assert crew.briefings.delivered(BOB, second.number)
 
 
-@pytest.fixture
-def rivals():
-    """Two processes of bob; the second acts after the first has read and before it writes."""
-    store = EngineStore(*memory(None))
-    mine, other = store.open(), store.open()
-    mine.claims.claim(CAROL, [parse("x")])
-    assert other.briefings.delivered(BOB, other.briefings.prepare(BOB).number)
-    mine.say("carol", ["bob"], "one")
-
-    def act(*, tell, later=0.0):
-        if later:
-            other.briefings.prepare(BOB)
-            store.later += later
-        got = []
-
-        def rival():
-            got.append(other.briefings.prepare(BOB))
-            if tell:
-                other.briefings.delivered(BOB, got[0].number)
-
-        mine.engine.rival = rival
-        return mine.briefings.prepare(BOB), got
-
-    return act
-
-
-@pytest.mark.parametrize("later", [0.0, LEASE])
-@pytest.mark.parametrize("tell", [True, False])
-def test_a_process_that_loses_the_race_for_an_offer_delivers_nothing(rivals, tell, later):
-    mine, got = rivals(tell=tell, later=later)
-
-    assert "one" in got[0].text
-    assert mine is None
-
-
 def test_a_message_counts_as_delivered_only_after_confirmation(crew):
     message = crew.mail.say(CAROL, "bob", "one")
     delivery = crew.briefings.prepare(BOB)
@@ -221,15 +184,6 @@ def test_a_message_counts_as_delivered_only_after_confirmation(crew):
     assert not [key for key, _ in crew.rows() if key.startswith("unread/bob/")]
     (letter,) = crew.mail.inbox(BOB, everything=True)
     assert (letter.message.id, letter.briefed) == (message.id, delivery.number)
-
-
-def test_a_message_read_in_the_inbox_is_still_in_the_briefing(crew):
-    crew.brief(BOB)
-    message = crew.mail.say(CAROL, "bob", "one")
-    crew.mail.read(BOB, [message.id])
-
-    assert crew.brief(BOB).mail == (message.id,)
-    assert crew.brief(BOB) is None
 
 
 def test_messages_that_do_not_fit_come_with_the_next_briefings(crew):
@@ -442,25 +396,6 @@ def test_a_follower_does_not_keep_its_agent_alive(crew, monkeypatch):
 # -- progress of the board
 
 
-def test_tasks_are_counted_by_status(crew):
-    tasks = RowTasks(crew.store)
-    boss = caller("human")
-    tasks.create(boss, [Draft({}, id=name) for name in ("a", "b", "c", "d", "e")])
-    tasks.start(BOB, "a")
-    tasks.done(BOB, "a")
-    tasks.cancel(boss, "b", reason="no")
-    tasks.block(boss, "c", reason="no")
-    tasks.start(BOB, "d")
-    tasks.fail(BOB, "d", message="no")
-
-    counted = crew.store.look(tally)
-
-    assert (counted.total, counted.done, counted.skipped) == (5, 1, 1)
-    assert counted.blocked == ("c",)
-    failed = ("d",) if tasks.show(None, "d").state == Status.ERROR else ()
-    assert counted.failed == failed
-
-
 def test_only_a_lead_sees_the_progress_of_the_board(crew):
     RowTasks(crew.store).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
     RowTasks(crew.store).cancel(caller("human"), "a", reason="no")
@@ -476,21 +411,3 @@ def test_a_briefing_does_not_list_a_silent_agent_as_running(crew):
     told = crew.brief(BOB, full=True)
 
     assert "Agent carol (agent) — idle" in told.text
-
-
-def test_the_health_line_counts_silent_stopped_and_done_agents_apart(crew):
-    lead = Caller("boss", "lead")
-    for name in ("erin", "frank", "grace"):
-        crew.agents.join(Agent(name))
-    crew.agents.stop(Caller("jo", "human"), "erin", reason="no longer needed")
-    crew.agents.leave(Caller("frank"), status="completed")
-    crew.clock.advance(crew.store.config.ttl)
-    crew.agents.beat(lead)
-
-    told = crew.brief(lead, full=True).text
-
-    assert "✅ 1 active, 3 idle, 1 done, 1 stopped\n" in told.replace("⚠️", "✅")
-    assert "- grace — agent — idle" in told
-    assert "- and 2 ended (1 done, 1 stopped)" in told
-    crew.clock.advance(12 * crew.store.config.ttl)
-    assert "1 active, 0 idle, 1 done, 1 stopped, 3 gone" in crew.brief(lead, full=True).text
