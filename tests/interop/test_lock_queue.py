@@ -171,16 +171,6 @@ def test_without_an_origin_the_remote_with_the_queue_is_used(shared):
     assert shared.queue("machine").take(caller("bob")).stored.id == "a"
 
 
-def test_agents_with_separate_stores_do_not_get_the_same_task(shared):
-    shared.put_tasks("a")
-
-    assert shared.queue("one").take(caller("bob")).stored.id == "a"
-    answer = shared.queue("two").take(caller("bob"))
-
-    assert isinstance(answer, NothingFree)
-    assert answer.queue[0].holder == "bob"
-
-
 def test_the_lock_of_a_released_claim_is_replaced_at_once_in_its_store_only(shared):
     shared.put_tasks("a")
     queue = shared.queue("one")
@@ -274,24 +264,6 @@ def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
 
 def renewals(shared):
     return shared.subjects().count("renew: ")
-
-
-def test_a_lock_is_renewed_at_most_once_per_half_of_its_age(shared):
-    shared.put_tasks("a", "b")
-    ahead = [0.0]
-    queue = shared.queue("one", clock=lambda: time.time() + ahead[0])
-    queue.take(caller("bob"))
-    queue.take(caller("bob"))
-
-    for minutes in range(0, 116, 5):
-        ahead[0] = minutes * 60.0
-        renew_due(queue._locks, "bob")
-
-    assert renewals(shared) == 1  # both locks, in one commit
-    assert shared.subjects().count("expire: ") == 0
-    later = shared.queue("two", clock=lambda: time.time() + 8000)
-    assert isinstance(later.take(caller("carol")), NothingFree)
-    queue.done(caller("bob"), "a")
 
 
 def test_a_lock_that_another_agent_has_now_is_not_renewed(shared):
@@ -530,15 +502,3 @@ def test_the_last_lock_leaves_the_folder_that_scripts_need(shared):
 
     assert "current_tasks/.gitkeep" in shared.files()
     assert "tasks/pending/.gitkeep" in shared.files()
-
-
-def test_thousands_of_tasks_are_listed_in_a_second(shared):
-    shared.put_tasks(*(f"t{number:04}" for number in range(3000)))
-    queue = shared.queue("one")
-
-    started = time.perf_counter()
-    listed = queue.all()
-    took = time.perf_counter() - started
-
-    assert len(listed) == 3000
-    assert took < 5  # usually below 1 s

@@ -32,9 +32,6 @@ def holder(shared, lock):
 # -- never both
 
 
-#: The digest of the script as the document has it.
-PUBLISHED = "03100188924de05618550f5ee018915d9a071f94ada0b03edf409158a104381b"
-
 ROUNDS, SCRIPTS, RUNS, MACHINES = 4, 3, 3, 2
 #: More than the scripts can take, so that Dibs agents take the rest.
 TASKS = SCRIPTS * RUNS + 2
@@ -92,13 +89,6 @@ def _script_agent(shared, clone, agent):
         shared.clean(clone)
         claimed.append(shared.script(clone, agent).claimed)
     return list(filter(None, claimed))
-
-
-def test_the_script_skips_a_task_that_a_dibs_agent_holds(shared):
-    shared.put_tasks("a", "b")
-    assert shared.queue("machine").take(caller("bob")).stored.id == "a"
-
-    assert shared.script(shared.clone("clone"), "agent-02").claimed == "b"
 
 
 def test_a_name_with_capitals_excludes_scripts_too(shared):

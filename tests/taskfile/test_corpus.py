@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from dibs.taskfile import yaml_fast, yaml_full
+from dibs.taskfile import yaml_fast
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import edit
@@ -79,14 +79,6 @@ def rows_of_others(text):
 
 def plain_tree(text):
     return YAML(typ="base", pure=True).load(text)
-
-
-@pytest.mark.parametrize(("name", "said"), READ)
-def test_both_readers_agree_on_the_corpus(name, said):
-    text = content(name).decode()
-    found = yaml_fast.parse(text)
-
-    assert found is None or found == yaml_full.parse(text)
 
 
 def test_most_of_the_corpus_is_read_fast():

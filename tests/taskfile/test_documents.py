@@ -113,14 +113,6 @@ def test_a_handoff_is_written_as_documented():
     assert render(fields) == CREATED
 
 
-def test_the_documented_file_name_is_a_valid_id():
-    name = "2025-11-23T1430-structural-repomap"
-
-    task = read(f"id: {name}\nagent: structural\n".encode(), f"{name}.yaml").task
-
-    assert (task.id, task.agent) == (name, "structural")
-
-
 def test_an_agent_picks_up_a_task_as_documented():
     text = "id: t1\nagent: curator\nstatus: assigned\n# notes of a human\n"
     before = read(text.encode(), "t1.yaml").task

@@ -1,6 +1,5 @@
 """The two YAML readers: where the fast one returns something, the full one returns the same."""
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -253,19 +252,6 @@ def test_reading_never_raises(content):
     reading = read(content, NAME)
 
     assert (reading.task is None) == any(remark.fatal for remark in reading.remarks)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id: a\nstatus: new\nartefacts: [x, y]\n",
-        "---\n# note\ntitle: 'x'  # n\ncontext:\n  notes:\n  - a\n  - b\n",
-        "error:\n  stacktrace: |\n    one\n      two\n\n    three\n  message: m\n",
-        "result: {}\n",
-    ],
-)
-def test_the_plain_layout_is_read_fast(text):
-    assert yaml_fast.parse(text) is not None
 
 
 def test_a_description_is_every_text_in_which_people_describe_the_work():

@@ -11,7 +11,7 @@ from tests.taskfile.files import fields_of
 from dibs.core.tasks.rules import Handoff, Status, Task
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.reading import read
-from dibs.taskfile.writing import changes_for, edit, render, stamp
+from dibs.taskfile.writing import changes_for, edit, render
 
 NAME = "t1.yaml"
 
@@ -57,18 +57,6 @@ def edited(text, **changes):
     found = edit(text, changes)
     assert read(found.encode(), NAME).task is not None, found
     return found
-
-
-def test_the_example_file_is_read():
-    reading = read(FILE.encode(), NAME)
-
-    assert reading.task == Task(
-        "t1",
-        agent="curator",
-        artefacts=("docs/a.md", "docs/b.md"),
-        dependencies=("t0",),
-    )
-    assert reading.text == FILE
 
 
 def test_replacing_a_value_keeps_its_position_quotes_and_comment():
@@ -216,10 +204,6 @@ def test_a_flow_file_is_rewritten_without_loss():
 
 def test_an_edit_adds_a_missing_final_newline():
     assert edit("status: new", {"title": "x"}) == 'status: new\ntitle: "x"\n'
-
-
-def test_a_time_is_written_as_documented():
-    assert stamp(1763912700.9) == "2025-11-23T15:45:00Z"
 
 
 # Any file can be edited to describe any task

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from dibs.workdir.disk import FileStamp
-from dibs.workdir.index import SHARE, Aside, FileRecord, Index, load, save
+from dibs.workdir.index import FileRecord, Index, load, save
 
 OLD = 1_700_000_000_123_456_789
 NOW = 1_800_000_000.0
@@ -15,39 +15,6 @@ NOW = 1_800_000_000.0
 
 def entry(n=1, ctime=OLD):
     return FileRecord(FileStamp(OLD, ctime, 10, n), n, f"digest{n}")
-
-
-def test_a_saved_index_is_loaded_unchanged(tmp_path):
-    index = Index()
-    index.head, index.behind = 7, {"b"}
-    index.folder("inbox").put("a.yaml", entry())
-    index.folder("inbox").mtime = OLD
-    index.asides["done/x.yaml"] = Aside(
-        FileStamp(1, 2, 3, 4), 5, "TASK_KIND", "no", 6, "field", 7.5
-    )
-
-    save(index, str(tmp_path / "index"), NOW)
-    again = load(str(tmp_path / "index"))
-
-    assert again.head == 7
-    assert again.behind == {"b"}
-    assert again.asides == index.asides
-    assert again.folder("inbox").get("a.yaml") == entry()
-    assert again.folder("inbox").mtime == OLD
-
-
-def test_many_files_are_found_in_their_chunks(tmp_path):
-    index = Index()
-    for n in range(SHARE * 2 + 10):
-        index.folder("done").put(f"t{n}.yaml", entry(n))
-    save(index, str(tmp_path / "index"), NOW)
-
-    again = load(str(tmp_path / "index"))
-
-    assert again.folder("done").shares == 3
-    assert again.folder("done").get(f"t{SHARE + 1}.yaml") == entry(SHARE + 1)
-    assert again.find(f"t{SHARE * 2}.yaml") == ["done"]
-    assert len(again.folder("done").all()) == SHARE * 2 + 10
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[1]\n", "half a line", '{"format": 2}\n'])
@@ -105,20 +72,6 @@ def test_an_unchanged_index_is_not_saved(tmp_path):
     assert not again.differs
     again.folder("inbox").drop("a.yaml")
     assert again.differs
-
-
-def test_an_unchanged_chunk_is_not_encoded_again(tmp_path):
-    folder = Index().folder("done")
-    for n in range(SHARE + 10):
-        folder.put(f"t{n}.yaml", entry(n))
-    first, last = folder.rows()
-    folder.all()  # decoded, but unchanged
-
-    folder.put("t501.yaml", entry(7))
-    again, other = folder.rows()
-
-    assert again is first
-    assert other != last
 
 
 def test_the_saved_index_matches_after_any_changes_of_files(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.errors import Misconfigured
 from dibs.workdir import moves
-from dibs.workdir.disk import MANY, Disk, Folders, mark_of, read, status_of
+from dibs.workdir.disk import Disk, Folders, mark_of, read, status_of
 
 
 def open_board(tmp_path, disk=None):
@@ -162,31 +162,6 @@ def test_content_appended_during_a_read_is_read_too(tmp_path, monkeypatch):
     os.close(handle)
 
     assert (found, its_mark.size) == (b"id: a\ntitle: Mend\n", 6)
-
-
-def test_reading_many_files_opens_each_folder_once_and_closes_all(tmp_path, monkeypatch):
-    folders = open_board(tmp_path)
-    places = [f"assigned/agent-{number}" for number in range(MANY + 3)]
-    for place in places:
-        (tmp_path / "work" / place).mkdir(parents=True)
-    before, opened, plain = set(os.listdir("/dev/fd")), [], os.open
-
-    def count(path, *rest, **named):
-        opened.append(path)
-        return plain(path, *rest, **named)
-
-    monkeypatch.setattr(os, "open", count)
-    with folders.kept_open():
-        for place in [*places[:3], *places[:3], *places]:
-            with folders.open(place) as handle:
-                assert os.path.samestat(os.fstat(handle), os.stat(tmp_path / "work" / place))
-        with pytest.raises(FileNotFoundError):
-            folders.open("assigned/nobody")
-
-    names = [f"agent-{number}" for number in range(MANY + 3)]
-    assert [name for name in opened if name in names] == names
-    monkeypatch.undo()
-    assert set(os.listdir("/dev/fd")) == before
 
 
 def test_open_folders_are_closed_after_an_error(tmp_path):

@@ -80,23 +80,6 @@ def test_a_removed_agents_folder_is_seen(board):
     assert board.look().gone == [("assigned/curator", "a.yaml")]
 
 
-def test_an_unchanged_folder_is_not_listed_again(board, monkeypatch):
-    board.add("done/a.yaml")
-    board.learn()
-    board.look()
-    listed = []
-    real = scanning.BoardScan._list
-
-    def listing(scan, handle, place, *rest):
-        listed.append(place)
-        return real(scan, handle, place, *rest)
-
-    monkeypatch.setattr(scanning.BoardScan, "_list", listing)
-    board.look()
-
-    assert listed == []
-
-
 def test_a_folder_that_changed_just_now_is_listed_again(board):
     board.now = os.stat(board.path / "inbox").st_mtime_ns / 1e9
     board.look()
