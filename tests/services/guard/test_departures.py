@@ -20,11 +20,6 @@ A, B = "11111111-a", "22222222-b"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
-@pytest.fixture
-def guarded(tmp_path, own_git):
-    return Guarded(tmp_path / "repo")
-
-
 def killed():
     """Return a dead process."""
     process = subprocess.Popen(["sleep", "60"])

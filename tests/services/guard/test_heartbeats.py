@@ -1,7 +1,6 @@
 """Heartbeats of a server for sessions whose process runs: they keep claims, but do not count as activity."""
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -21,19 +20,6 @@ ONE = "claude-11111111"
 A, B = "11111111-a", "22222222-b"
 TTL = 300.0
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-
-
-@pytest.fixture
-def guarded(tmp_path, own_git):
-    return Guarded(tmp_path / "repo")
-
-
-@pytest.fixture
-def process():
-    child = subprocess.Popen(["sleep", "600"])
-    yield child
-    child.kill()
-    child.wait()
 
 
 def session(guarded, process, path="README.md"):

@@ -1,7 +1,6 @@
 """When the claims of an agent expire whose process runs: not while they cover uncommitted changes."""
 
 import os
-import subprocess
 import sys
 
 import pytest
@@ -17,20 +16,6 @@ A, B = "11111111-a", "22222222-b"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 #: Longer than the ttl, shorter than max_hold.
 LONG = 3_600.0
-
-
-@pytest.fixture
-def guarded(tmp_path, own_git):
-    return Guarded(tmp_path / "repo")
-
-
-@pytest.fixture
-def process():
-    """A process that a session runs in."""
-    child = subprocess.Popen(["sleep", "600"])
-    yield child
-    child.kill()
-    child.wait()
 
 
 def idle(guarded, process, path="a.py", text="half"):
@@ -236,6 +221,14 @@ def test_a_call_of_a_subagent_is_a_heartbeat_of_its_session(guarded):
         guarded.edit(A, "sub.py", subagent="s1")
 
     assert (ONE, "README.md") in guarded.held()
+
+
+def test_a_tool_call_of_a_subagent_keeps_the_claims_of_its_session(guarded, process):
+    session_in(guarded, process)
+    guarded.shell(A, "make test", call="call-1", subagent="s1")
+    guarded.clock.advance(20 * 60.0)
+
+    assert guarded.held() == {(ONE, "README.md")}
 
 
 def test_a_session_takes_over_from_its_own_subagent_that_was_interrupted(guarded, process):

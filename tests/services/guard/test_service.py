@@ -15,11 +15,6 @@ ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
 
 
-@pytest.fixture
-def guarded(tmp_path, own_git):
-    return Guarded(tmp_path / "repo")
-
-
 def settings(tmp_path, **given):
     return Guarded(tmp_path / "repo", **given)
 
@@ -121,6 +116,12 @@ def test_files_that_configure_tools_are_reserved_for_humans(guarded, path):
     assert verdict.word == Word.DENY
     assert "human" in verdict.text
     assert "write_refused" in guarded.kinds()
+
+
+def test_files_that_configure_tools_are_allowed_if_the_settings_say_so(tmp_path, own_git):
+    guarded = settings(tmp_path, commit_guarded="anyone")
+
+    assert guarded.edit(A, "dibs.toml").word == Word.PASS
 
 
 def test_human_only_files_are_blocked_directly_and_inside_a_deleted_folder(tmp_path, own_git):

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.services.guards import Guarded
 
 from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.noted_agents import acting, note, noted_agents
@@ -15,11 +14,6 @@ from dibs.services.state.sessions import guarded_since, session_key
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-
-
-@pytest.fixture
-def guarded(tmp_path, own_git):
-    return Guarded(tmp_path / "repo")
 
 
 @pytest.fixture
