@@ -4,7 +4,6 @@ import os
 import time
 
 import pytest
-from tests.interop.shared import Shared
 from tests.services.several_agents import caller
 
 from dibs.engines.git.remote import PushOutcome
@@ -13,13 +12,6 @@ from dibs.project.remotes import queue_remote
 from dibs.services.claims.service import Claims
 from dibs.services.tasks.lock_queue.upkeep import check_queue, renew_due
 from dibs.services.tasks.values import NothingFree
-
-
-@pytest.fixture
-def shared(tmp_path):
-    shared = Shared(tmp_path)
-    yield shared
-    shared.close()
 
 
 class Killed(BaseException):
@@ -264,6 +256,24 @@ def test_a_failed_task_leaves_the_queue_and_blocks_what_needs_it(shared):
 
 def renewals(shared):
     return shared.subjects().count("renew: ")
+
+
+def test_a_lock_is_renewed_at_most_once_per_half_of_its_age(shared):
+    shared.put_tasks("a", "b")
+    ahead = [0.0]
+    queue = shared.queue("one", clock=lambda: time.time() + ahead[0])
+    queue.take(caller("bob"))
+    queue.take(caller("bob"))
+
+    for minutes in range(0, 116, 5):
+        ahead[0] = minutes * 60.0
+        renew_due(queue._locks, "bob")
+
+    assert renewals(shared) == 1  # both locks, in one commit
+    assert shared.subjects().count("expire: ") == 0
+    later = shared.queue("two", clock=lambda: time.time() + 8000)
+    assert isinstance(later.take(caller("carol")), NothingFree)
+    queue.done(caller("bob"), "a")
 
 
 def test_a_lock_that_another_agent_has_now_is_not_renewed(shared):

@@ -5,20 +5,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.interop.shared import Shared
 from tests.services.several_agents import caller
 
 from dibs.cli import main
 from dibs.errors import NotFound
 from dibs.project.remotes import queue_remote
 from dibs.services.tasks.values import NothingFree, TakenTask
-
-
-@pytest.fixture
-def shared(tmp_path):
-    shared = Shared(tmp_path)
-    yield shared
-    shared.close()
 
 
 def locks(shared):
