@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 from tests.cli.conftest import PROGRAM
@@ -30,6 +31,14 @@ class Watcher:
 
     def line(self):
         return self.process.stdout.readline()
+
+    @contextmanager
+    def paused(self):
+        """Let it see all changes of the block at once."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+        yield
+        self.process.send_signal(signal.SIGCONT)
 
     def end(self, number=signal.SIGINT):
         self.process.send_signal(number)
@@ -136,6 +145,26 @@ def test_a_watcher_prints_nothing_for_cycles_that_did_nothing(repo, watch, dibs)
     status, out, _ = watcher.end()
 
     assert (status, out) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_watcher_says_once_that_the_board_is_unusable_and_goes_on_later(repo, watch):
+    drop(repo)
+    watcher = watch("--every", "1s")
+    watcher.line()
+    with watcher.paused():
+        os.rename(repo / "work", repo / "away")
+        (repo / "work").symlink_to(repo / "away")
+    assert "retrying" in watcher.process.stderr.readline()
+    with watcher.paused():
+        os.unlink(repo / "work")
+        os.rename(repo / "away", repo / "work")
+
+    drop(repo, stem="2025-11-23T1430-curator-next")
+
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    status, _, err = watcher.end()
+    assert (status, "retrying" in err) == (0, False)
 
 
 @pytest.mark.slow

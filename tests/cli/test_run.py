@@ -173,6 +173,26 @@ def test_a_signal_is_passed_on_and_the_claim_released(dibs, start, number):
     assert dibs("status", "--json").json["claims"] == []
 
 
+def test_a_command_that_handles_a_signal_itself_decides_the_exit_status(dibs, start):
+    handles = "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+    run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", handles)
+    run.stdout.readline()
+
+    run.send_signal(signal.SIGTERM)
+
+    assert run.wait(20) == 3
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_a_claim_lost_just_before_the_command_ends_is_reported(dibs):
+    revoke = ("env", "-u", "DIBS_AGENT", *PROGRAM, "revoke", "a", "--reason", "mine")
+
+    answer = dibs("run", "--claim", "a", "--", *revoke, agent="alice")
+
+    assert answer.status == 4
+    assert "your claim on a was revoked by " in answer.err
+
+
 @pytest.mark.slow
 def test_an_unreachable_store_stops_the_command_before_the_ttl_is_over(dibs, repo, start):
     run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c", STAYS)

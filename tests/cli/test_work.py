@@ -348,6 +348,18 @@ def test_a_signal_is_passed_on_and_the_task_is_released(dibs, put, states, start
     assert f"dibs: released a: interrupted by {number.name}\n" in work.stderr.read()
 
 
+def test_a_command_that_succeeds_after_a_signal_releases_its_task_too(put, states, start):
+    put("a", "b")
+    handles = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    work = start("work", "--agent", "bob", *sh(handles))
+    work.stdout.readline()
+
+    work.send_signal(signal.SIGTERM)
+
+    assert work.wait(30) == 143
+    assert states() == {"a": "new", "b": "new"}
+
+
 def test_a_signal_during_the_take_releases_the_task_and_starts_nothing(
     dibs, put, states, repo, monkeypatch
 ):
