@@ -219,6 +219,18 @@ def test_with_the_setting_every_command_pushes_its_commit(dibs, board, remote):
     assert git(remote, "log", "--all", "-1", "--format=%s").endswith("-review new by carol")
 
 
+def test_without_the_setting_only_a_cycle_with_the_option_pushes(dibs, board, remote):
+    before = git(remote, "for-each-ref")
+
+    dibs("task", "new", "Audit", agent="carol")
+    dibs("orchestrate", agent="boss")
+    silent = git(remote, "for-each-ref")
+    asked = dibs("orchestrate", "--push", agent="boss")
+
+    assert (silent, asked.status) == (before, 0)
+    assert "task: " in git(remote, "log", "--all", "--format=%s")
+
+
 def test_a_push_without_commits_is_refused_with_the_setting_that_is_missing(dibs, repo):
     answer = dibs("orchestrate", "--push")
 

@@ -60,20 +60,6 @@ def test_a_wait_that_timed_out_takes_no_second_ticket(dibs):
     assert kinds.count("lock_queued") == kinds.count("lock_unqueued") == 1
 
 
-def test_a_queued_claim_is_collected_by_claiming_again(dibs):
-    dibs("claim", "a", agent="alice")
-
-    queued = dibs("claim", "a", "--queue", "--json", agent="bob")
-    place = dibs("status", "--json").json["queue"]
-    dibs("release", "a", agent="alice")
-    collected = dibs("claim", "a", "--queue", "--json", agent="bob")
-
-    assert queued.status == 3
-    assert queued.json["outcome"] == "queued"
-    assert [waiter["agent"] for waiter in place] == ["bob"]
-    assert collected.json["outcome"] == "granted"
-
-
 def test_a_queued_claim_shows_its_position(dibs):
     dibs("claim", "a", agent="alice")
 
@@ -116,15 +102,6 @@ def test_a_check_reports_availability_and_changes_nothing(dibs):
     assert held.status == 3
     assert held.out.startswith("claimed by another agent\n  alice holds a ")
     assert [a["id"] for a in dibs("agent", "ls", "--json").json["agents"]] == ["alice"]
-
-
-def test_a_check_as_json(dibs):
-    dibs("claim", "a", agent="alice")
-
-    answer = dibs("check", "a", "--json", agent="bob")
-
-    assert answer.json["free"] is False
-    assert answer.json["conflicts"][0]["holder"] == "alice"
 
 
 def hints(answer):

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from tests.servers import RedisServer, free_port
+from tests.servers import RedisServer
 
 
 @pytest.fixture
@@ -33,14 +33,6 @@ def url_of(request, project):
         return kind if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
 
     return url_of
-
-
-def nowhere(kind, repo):
-    """Return the URL of an engine that is unreachable."""
-    if kind == "git":
-        return f"git:{repo}/nowhere.git"
-    scheme = {"redis": "redis", "postgres": "postgresql"}[kind]
-    return f"{scheme}://127.0.0.1:{free_port()}/0"
 
 
 def use(monkeypatch, url):
@@ -93,20 +85,6 @@ def test_check_uses_the_engine_of_the_settings(dibs, project, redis_url, monkeyp
     use(monkeypatch, redis_url)
 
     assert dibs("engine", "check", "--json").json["engine"] == redis_url
-
-
-@pytest.mark.parametrize("kind", ["redis", "postgres", "git"])
-def test_an_unreachable_engine_is_unavailable(dibs, project, repo, kind, monkeypatch):
-    url = nowhere(kind, repo)
-    monkeypatch.setenv("DIBS_TIMEOUT", "1s")
-    dibs("claim", "a", agent="alice")
-
-    answer = dibs("engine", "check", url)
-
-    assert answer.status == 69
-    assert answer.out == ""
-    assert len(answer.err.splitlines()) == 1
-    assert dibs("status").status == 0
 
 
 def test_check_does_not_rely_on_stale_state(dibs, origin, monkeypatch):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from tests.cli.conftest import PROGRAM
+
+from dibs.cli.commands import orchestrate
 
 EMPTY = "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived\n"
 
@@ -31,14 +33,6 @@ class Watcher:
 
     def line(self):
         return self.process.stdout.readline()
-
-    @contextmanager
-    def paused(self):
-        """Let it see all changes of the block at once."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
-        yield
-        self.process.send_signal(signal.SIGCONT)
 
     def end(self, number=signal.SIGINT):
         self.process.send_signal(number)
@@ -147,24 +141,30 @@ def test_a_watcher_prints_nothing_for_cycles_that_did_nothing(repo, watch, dibs)
     assert (status, out) == (0, "")
 
 
-@pytest.mark.slow
-def test_a_watcher_says_once_that_the_board_is_unusable_and_goes_on_later(repo, watch):
+def test_a_watcher_says_once_that_the_board_is_unusable_and_goes_on_later(dibs, repo, monkeypatch):
     drop(repo)
-    watcher = watch("--every", "1s")
-    watcher.line()
-    with watcher.paused():
-        os.rename(repo / "work", repo / "away")
-        (repo / "work").symlink_to(repo / "away")
-    assert "retrying" in watcher.process.stderr.readline()
-    with watcher.paused():
-        os.unlink(repo / "work")
-        os.rename(repo / "away", repo / "work")
+    dibs("orchestrate")
+    os.rename(repo / "work", repo / "away")
+    (repo / "work").symlink_to(repo / "away")
+    pauses = []
 
-    drop(repo, stem="2025-11-23T1430-curator-next")
+    def pause(_):
+        pauses.append("between two cycles")
+        if len(pauses) == 3:
+            os.unlink(repo / "work")
+            os.rename(repo / "away", repo / "work")
+            drop(repo, stem="2025-11-23T1430-curator-next")
 
-    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
-    status, _, err = watcher.end()
-    assert (status, "retrying" in err) == (0, False)
+    def end(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(orchestrate, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(orchestrate, "_wait", end)
+
+    answer = dibs("orchestrate", "--watch")
+
+    assert (answer.status, answer.err.count("retrying"), len(pauses)) == (0, 1, 3)
+    assert answer.out == EMPTY.replace("0 assigned", "1 assigned")
 
 
 @pytest.mark.slow

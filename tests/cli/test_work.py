@@ -449,21 +449,6 @@ def test_workers_in_two_clones_share_a_lock_file_queue(clones, start, tmp_path):
     ]
 
 
-def test_a_task_of_a_lock_file_queue_that_fails_or_is_interrupted_gives_up_its_lock(clones, start):
-    bare, (clone, _) = clones
-    script = 'test "$DIBS_TASK" = b || exit 5; echo ready; exec sleep 60'
-    work = start("work", "--agent", "bob", *sh(script), cwd=clone)
-    assert work.stdout.readline() == "ready\n"
-
-    work.send_signal(signal.SIGTERM)
-
-    assert work.wait(60) == 143
-    files = git("ls-tree", "-r", "--name-only", "main", cwd=bare).split()
-    assert files == [
-        "current_tasks/.gitkeep", "tasks/failed/a.yml", *(f"tasks/pending/{n}.yml" for n in "bcd"),
-    ]  # fmt: skip
-
-
 def test_a_closed_pipe_ends_a_command_whose_output_is_captured(put, states, start):
     put("a")
     read, write = os.pipe()

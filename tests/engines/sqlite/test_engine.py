@@ -306,28 +306,6 @@ def test_a_store_that_a_power_failure_can_roll_back_says_so(tmp_path):
     engine.close()
 
 
-class TestScans:
-    @pytest.mark.parametrize(
-        ("written", "statements"), [([], 1), (["beat/x", "task/1"], 1), (["ready/b/1"], 3)]
-    )
-    def test_ranges_without_own_writes_are_read_by_one_statement(self, path, written, statements):
-        engine = SqliteEngine(path)
-        for key in ("ready/a/2", "ready/b/2", "ready/c/2"):
-            put(engine, key, "")
-
-        def step(txn):
-            for key in written:
-                txn.put(key, "")
-            found = [key for key, _ in txn.scan(*((f"ready/{who}/", "") for who in "abc"))]
-            return found, len(txn._cursors)
-
-        found, asked = engine.transact(step)
-
-        expected = {"ready/a/2", "ready/b/2", "ready/c/2", *written} - {"beat/x", "task/1"}
-        assert (found, asked) == (sorted(expected), statements)
-        engine.close()
-
-
 def test_the_file_shrinks_when_the_ledger_is_trimmed(tmp_path):
     path = str(tmp_path / "state.db")
     engine = SqliteEngine(path)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
-from tests.server.conftest import make_project, own_environment, until
+from tests.server.conftest import make_project, own_environment
 from tests.server.events.conftest import QUIET, Client
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import unix_connect
@@ -78,56 +77,6 @@ def test_two_servers_on_one_redis_send_identical_streams(make_live, short_tmp, r
     assert [event.pop("project") for event in two] == [lives[1].served.id] * len(two)
     assert one == two
     assert [event["seq"] for event in one] == lives[0].numbers()
-
-
-def test_a_redis_server_that_lost_everything_gets_a_new_snapshot(
-    make_live, short_tmp, redis_url, redis_server
-):
-    base = short_tmp()
-    repo = make_project(base / "repo", own_environment(base))
-    (repo / "dibs.toml").write_text(f'engine = "{redis_url}"\nproject = "shop"\n')
-    subprocess.run(["rm", "-rf", str(repo / ".git" / "dibs")], check=True)
-    live = make_live(base)
-    client = live.connect()
-    client.next()
-    old = live.claim("alice", "src/a.py")
-    client.until(old)
-
-    with redis_server.client(redis_url) as store:
-        store.flushdb()
-    new = live.claim("alice", "src/a.py")
-
-    assert new > old
-    told, state = client.next(), client.next()
-    assert (told["type"], told["reason"], state["type"]) == ("resync", "restarted", "init")
-    last = live.release("alice", "src/a.py")
-    assert [one["seq"] for one in client.until(last)] == live.numbers(state["seq"])
-    assert live.connect(f"?after={old}").next()["type"] == "resync"
-
-
-def test_one_release_with_many_waiters_is_one_grant(live):
-    agents = [f"waiter-{number}" for number in range(25)]
-    live.claim("owner", "hot.py")
-    client = live.connect("?types=lock:acquired,lock:released&paths=hot.py")
-    client.next()
-
-    def wait(agent):
-        live.project.claims.claim(Caller(agent), [parse("hot.py")], wait=20)
-        live.release(agent, "hot.py")
-
-    with ThreadPoolExecutor(len(agents)) as pool:
-        done = [pool.submit(wait, agent) for agent in agents]
-        until(lambda: len(live.project.overview().queue) == len(agents))
-        live.release("owner", "hot.py")
-        for one in done:
-            one.result()
-
-    told = [client.next() for _ in range(1 + 2 * len(agents))]
-    assert [event["type"] for event in told] == [
-        "lock:released",
-        *["lock:acquired", "lock:released"] * len(agents),
-    ]
-    assert sorted({event["agent"] for event in told}) == sorted(["owner", *agents])
 
 
 def test_a_store_that_does_not_answer_is_reported_and_nothing_is_lost(make_live):
