@@ -40,6 +40,7 @@ find . -name .DS_Store -delete
 sed -n '1,40p' src/app.py
 sed 's/a/b/' src/app.py | diff src/app.py -
 perl -ne 'print if /foo/' src/app.py
+perl -pe 's/a/b/' src/app.py > /dev/null
 cut -d: -f1 /etc/passwd | sort | uniq -c
 sort src/app.py | uniq -d
 tr a-z A-Z < src/app.py
@@ -51,6 +52,7 @@ md5sum src/app.py README.md
 git status
 git status --short --branch
 git log --format='%h > %s' -5
+git log -p -- src/app.py
 git diff --stat HEAD
 git diff --cached --name-only
 git diff main...HEAD --check
@@ -81,11 +83,14 @@ git cat-file -p HEAD
 git for-each-ref
 git fetch --dry-run
 git clean -n
+git clean -ndx
+git clean -nfd src
 git apply --check /tmp/my.patch
 git apply --stat /tmp/my.patch
 git add --dry-run .
 git add -n src
 git commit --dry-run
+git restore --staged notes.md
 git reset -q
 git rm --dry-run -r src
 git bisect log
@@ -134,6 +139,7 @@ npx prettier -c src
 npx jest --ci --coverage
 npx vitest run
 eslint .
+eslint src --fix-dry-run
 prettier --check "src/**/*.ts"
 prettier --list-different src
 stylelint "src/**/*.css"
@@ -142,6 +148,7 @@ tsc --noEmit
 yarn install --frozen-lockfile
 yarn install --immutable
 pnpm -r build
+pnpm install --frozen-lockfile
 bun test
 deno fmt --check
 deno lint
@@ -151,6 +158,7 @@ go list -m all
 go mod verify
 go mod download
 gofmt -l .
+gofmt -d src
 golangci-lint run
 make -n install
 cmake --build build
@@ -189,6 +197,7 @@ curl -s https://example.com | jq .
 wget -q -O /tmp/x https://example.com
 tar cf - src | wc -c
 unzip -l release.zip
+unzip -p release.zip a.txt
 unzip release.zip -d /tmp/out
 gzip -c src/app.py > /tmp/app.gz
 zip -q - src/app.py | wc -c
@@ -236,6 +245,7 @@ for f in `ls src`; do echo $f; done
 git ls-files | while read -r f; do test -f "$f" || echo "$f"; done
 find src -name '*.py' -exec sh -c 'wc -l "$1"' _ {} \;
 cat /tmp/none.txt | xargs -r cat
+bash -euo pipefail -c 'pytest -q | tail -3'
 bash -eu -o pipefail -c 'grep -c x src/app.py; ls src'
 sh -c 'cat "$1"' sh src/app.py
 bash -c 'wc -l "$@"' - src/app.py src/util.py
@@ -243,12 +253,14 @@ set -- src/app.py; cat "$1"
 D=src; ls $D && cat "$D/app.py"
 patch --dry-run -p1 < /tmp/my.patch
 git apply --numstat /tmp/my.patch
+git diff main..HEAD | wc -l
 git show HEAD -- src/app.py | head -50
 git format-patch -1 --stdout | git apply --check
 git log --all --oneline --graph | head -30
 git log -S'needle' --oneline -- src
 git config --get-regexp '^user'
 git remote get-url origin
+tar -tvf release.tar.gz
 tar -C /tmp -xf release.tar.gz
 zipinfo release.zip
 rsync -avn --delete src/ /tmp/src/
@@ -265,6 +277,7 @@ perl -e 'open(F, "<", "src/app.py"); print while <F>'
 awk 'BEGIN { while ((getline line < "src/app.py") > 0) n++; print n }'
 awk '{ print > "/tmp/out.txt" }' src/app.py
 xxd -l 16 src/main.c
+openssl rand -hex 16
 openssl dgst -sha256 src/app.py
 codespell src
 sd -p x y src/app.py
@@ -273,6 +286,7 @@ npx jscodeshift -d -t t.js src
 yarn prettier --check src
 pnpm prettier --check src
 npm run test:unit -- --coverage
+tsc -p . --noEmit --pretty false
 esbuild src/app.ts --bundle > dist/out.js
 scp src/app.py host:/srv/app.py
 aws s3 cp src/app.py s3://bucket/app.py
@@ -287,6 +301,7 @@ parallel echo ::: src/app.py src/util.py
 parallel 'grep -c x {}' ::: src/app.py src/util.py
 git mv -n README.md R.md
 git update-index --refresh
+git diff --no-index src/app.py src/util.py
 npm pkg get name
 uv lock --check
 wget --spider https://example.com
@@ -334,7 +349,9 @@ read -r first < src/app.py; echo "$first"
 T=$(mktemp -d) && cp -r . $T/ && cd $T && sed -i s/x/y/ src/app.py && cd - && rm -rf $T
 trap 'rm -rf /tmp/h-x' EXIT; mkdir -p /tmp/h-x && cp src/app.py /tmp/h-x && sed -i s/x/y/ /tmp/h-x/app.py
 gh pr create --title 'fix' --body 'src/app.py > src/util.py'
+curl -sf -X POST -d @package.json http://127.0.0.1:8000/
 gcc -o build/app -x c - <<< 'int main(){return 0;}'
+rm -rf dist build && mkdir -p build
 vim -R -es -c q src/app.py
 bash -n scripts/build.sh
 """
