@@ -74,11 +74,6 @@ def numbers_given_at_the_commit(attempt):
     Attempt.apply(attempt)
 
 
-def numbers_by_count(attempt, event):
-    attempt.base = len(attempt.state.ledger)
-    return Attempt.emit(attempt, event)
-
-
 def first_run_left_behind(engine, failed):
     attempt = engine.new_attempt()
     attempt.pending, attempt.told = failed.pending, failed.told
@@ -186,10 +181,6 @@ BROKEN = {
     "a lost wakeup": (
         engines(wait=nap_before_sleep),
         ["test_no_write_is_missed_between_the_check_and_the_sleep"],
-    ),
-    "numbers that count entries": (
-        attempts(emit=numbers_by_count, ledger_holds=always),
-        ["test_trimming_keeps_the_newest_entry_so_that_no_number_repeats"],
     ),
     "no epoch: numbers restart with the state": (
         engines(first_number=lambda *_: 0),

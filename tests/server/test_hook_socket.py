@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+from tests.server.conftest import until
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import unix_connect
 
@@ -93,12 +93,6 @@ def own(runtime):
 def socket_in(runtime):
     found = list((runtime / "dibs").glob("*.sock"))
     return found[0] if found else None
-
-
-def until(condition):
-    """Wait for something that happens soon; otherwise the test times out."""
-    while not condition():
-        time.sleep(0.02)
 
 
 def test_it_answers_like_a_hook_alone(repo, runtime):

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from dibs.engines.git.engine import GitEngine
 from dibs.errors import Misconfigured
 from dibs.testing.steps import entries, event, everything, put
 
@@ -21,6 +20,9 @@ class Bare:
     def __init__(self, path):
         self.path = path
         subprocess.run(["git", "init", "-q", "--bare", path], check=True)
+
+    def __str__(self):
+        return str(self.path)
 
     def git(self, *argv, data=None, **environ):
         argv = ["git", "-C", str(self.path), "-c", "user.name=x", "-c", "user.email=x@y", *argv]
@@ -55,21 +57,6 @@ class Bare:
 @pytest.fixture
 def bare(tmp_path):
     return Bare(tmp_path / "remote.git")
-
-
-@pytest.fixture
-def machine(tmp_path, bare):
-    """Return a function that opens a handle on a named machine."""
-    opened = []
-
-    def connect(name="here", **options):
-        options = {"timeout": 20.0, **options}
-        opened.append(GitEngine(str(bare.path), state=tmp_path / name, **options))
-        return opened[-1]
-
-    yield connect
-    for engine in opened:
-        engine.close()
 
 
 # -- names

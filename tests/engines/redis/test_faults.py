@@ -16,12 +16,6 @@ from dibs.testing.steps import everything, put
 
 
 @pytest.fixture
-def server(tmp_path):
-    with RedisServer(tmp_path / "server") as server:
-        yield server
-
-
-@pytest.fixture
 def near(server):
     """A handle next to it, which no fault affects."""
     engine = RedisEngine(server.url, "shop")

@@ -36,12 +36,6 @@ def agent():
         one.engine.close()
 
 
-@pytest.fixture
-def server(tmp_path):
-    with RedisServer(tmp_path / "server") as server:
-        yield server
-
-
 FIELDS = ("life", "version", "nonce", "rows", "newest", "latest", "offset", "turn_ends")
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from tests.servers import FaultProxy, RedisServer
+from tests.servers import FaultProxy
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
@@ -26,12 +26,6 @@ from dibs.services.state.ledger import Ledger
 from dibs.services.state.lifecycle import begin_life
 from dibs.services.state.store import Store
 from dibs.testing.steps import entries, everything, increment, put
-
-
-@pytest.fixture
-def server(tmp_path):
-    with RedisServer(tmp_path / "server") as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.server.conftest import until
 from websockets.exceptions import InvalidStatus
-
-from dibs.server.events.feed import Feed
 
 fresh = itertools.count()
 
@@ -183,31 +180,3 @@ def test_a_request_that_makes_no_sense_is_refused_before_the_upgrade(live, query
         live.connect(query)
 
     assert code in refused.value.response.body.decode()
-
-
-def test_a_feed_ends_when_nobody_needs_it(live):
-    feed = Feed(live.served)  # the server's own has subscribers that stay
-    leave = [feed.subscribe(lambda _: None) for _ in range(2)]
-    thread = feed._thread
-
-    leave[0]()
-    assert thread.is_alive()
-    leave[1]()
-
-    thread.join(10)
-    assert (thread.is_alive(), feed._thread) == (False, None)
-
-
-def test_an_internal_subscriber_hears_entries_and_where_they_begin(make_live):
-    live = make_live()
-    first = live.claim("olga", "src/a.py")
-    heard = []
-    leave = Feed(live.served).subscribe(heard.append)
-
-    until(lambda: heard)
-    live.claim("pat", "src/b.py")
-    until(lambda: len(heard) > 1)
-    leave()
-
-    assert (heard[0].last, heard[0].entries) == (first, [])
-    assert [entry.agent for entry in heard[1].entries] == ["pat", "pat"]

@@ -15,7 +15,6 @@ import pytest
 from tests.server.conftest import until
 from tests.server.test_pipeline import BOB, HUMAN, Crew
 
-from dibs.core.claims.ledger import Entry, Kind
 from dibs.errors import Misconfigured
 from dibs.server.notify import webhook
 from dibs.server.pipeline import worker
@@ -228,9 +227,3 @@ def test_a_short_secret_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv(webhook.VARIABLE, "short")
     with pytest.raises(Misconfigured):
         webhook.secret(str(tmp_path))
-
-
-def test_an_id_depends_on_the_entry_only():
-    entry = Entry(7, 1.5, "bob", "agent", Kind.DECISION_ASKED, "x", {})
-    assert webhook.event_id(entry) == webhook.event_id(Entry(*entry))
-    assert webhook.event_id(entry) != webhook.event_id(entry._replace(at=2.5))

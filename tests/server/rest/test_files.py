@@ -146,19 +146,6 @@ def test_a_file_shows_its_owner_its_queue_and_what_happened_to_it(crew):
     assert (planned["file"]["missing"], planned["tracked"]) == (True, False)
 
 
-def test_a_page_far_back_in_the_ledger_continues_where_the_page_before_ended(crew):
-    def page(**query):
-        return crew("bob", "GET", "/log", params=query).json()
-
-    every = page()["entries"]
-    first = page(limit=2)
-    second = page(limit=2, cursor=first["next_cursor"])
-
-    assert first["entries"] + second["entries"] == every[:4]
-    denied = page(kind="claim_denied", limit=1, cursor=first["next_cursor"])
-    assert [one["kind"] for one in denied["entries"]] == ["lock_denied"]
-
-
 def test_the_owners_at_a_moment_are_those_of_that_moment(crew):
     _, before = nodes(crew, at="1h")
     _, now = nodes(crew, at="0s")
