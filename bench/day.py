@@ -11,7 +11,7 @@ import heapq
 import random
 from typing import TYPE_CHECKING
 
-from dibs.config.load import Config, Loaded
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
@@ -75,7 +75,7 @@ class Day:
         self.agents, self.tasks = Agents(self.store), Tasks(self.store)
         self.claims, self.holdings = Claims(self.store), Holdings(self.store)
         self.mail, self.briefings = Mail(self.store), Briefings(self.store)
-        self.decisions = Decisions(self.store, Loaded(self.store.config, {}), carry_out)
+        self.decisions = Decisions(self.store, carry_out)
         self.end = self.clock.now + hours * 3600
         #: Scheduled actions: time, a number that keeps the order, action.
         self._coming: list[tuple[float, int, Callable[[], None]]] = []

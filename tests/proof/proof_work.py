@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from proof_time import age
+
 from dibs.project.project import open_project
 from dibs.server.security.identity import TokenScope
 from dibs.server.security.tokens import TokenStore
-from dibs.services.state import lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -222,16 +223,7 @@ class World:
         """Make everything that the store knows older."""
         opened = open_project(str(self.root), {**self.environ, "PWD": str(self.root)})
         try:
-            engine = opened.store.engine
-
-            def age(txn) -> None:
-                rows = list(lifecycle.contents(txn))
-                deadlines = [key for key, _ in lifecycle.deadline_rows(txn)]
-                changed = list(lifecycle.carried(rows, txn.now, -seconds, 0.0))
-                lifecycle.remove(txn, deadlines)
-                lifecycle.write(txn, changed)
-
-            engine.transact(age)
+            opened.store.engine.transact(lambda txn: age(txn, seconds))
         finally:
             opened.close()
 

@@ -11,8 +11,8 @@ from dibs.services.state.mailbox import messages
 class Court(Crew):
     """A crew with shortcuts for decisions."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, **settings):
+        super().__init__(**settings)
         self.decisions = deciding(self.store)
 
     def reopen(self, engine):

@@ -145,18 +145,6 @@ class EntryData(TypedDict):
     summary: str
     details: Any
 
-class QueuedFileData(TypedDict):
-    id: str
-    file: str
-    state: str
-    holder: str | None
-    reason: str
-    since: float | None
-    expires_in: float | None
-    why: Many[str]
-    title: str
-    priority: str | None
-
 class TaskData(TypedDict):
     id: str
     file: str
@@ -1274,6 +1262,7 @@ class CommitAnswer(TypedDict):
     files: NotRequired[Many[CommittedFileData]]
     unchanged: NotRequired[Many[str]]
     ignored: NotRequired[Many[str]]
+    on_disk: NotRequired[Many[str]]
     nobody: NotRequired[Many[CommittedFileData]]
     nobody_elsewhere: NotRequired[int]
     others: NotRequired[Many[BlockedData]]

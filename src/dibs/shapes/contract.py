@@ -43,10 +43,6 @@ VALUES = {
     ),
     "token": ("id scope agent project folder:path created:time used:time? expires:time? kind"),
     "entry": "@agent seq:int at:time agent role:word kind summary:text details:any",
-    "queued_file": (
-        "@holder id:path file:path state holder? reason:text since:time? expires_in:span?"
-        " why:text* title:text priority?"
-    ),
     "task": (
         "@created_by id:path file:path state holder? title:text agent:word? priority:word"
         " mode:word? artefacts:path* dependencies:path* created_at:time? created_by:word?"

@@ -71,12 +71,6 @@ def is_anything_due(rows: Rows) -> bool:
     return passed or next(iter(rows.txn.scan((OPEN, ""))), None) is not None
 
 
-def shifted(key: str, shift: float) -> str:
-    """Return the key of a deadline that is ``shift`` seconds later."""
-    _, moment, what, id_ = key.split("/", 3)
-    return _key(float(moment) + shift, what, id_)
-
-
 def _carry_out(store: Store, rows: Rows, handlers: Handlers) -> int:
     """Handle the earliest deadlines that have passed."""
     passed = list(islice(_passed(rows, handlers), BATCH))
