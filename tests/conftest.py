@@ -35,8 +35,8 @@ def pytest_configure():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Start more workers than there are cores: a third of the time, tests wait for processes."""
-    return max(1, (os.cpu_count() or 1) * 3 // 2)
+    """Start more workers than there are cores: half of the time, tests wait for processes."""
+    return (os.cpu_count() or 1) * 2
 
 
 @pytest.fixture(scope="session", autouse=True)

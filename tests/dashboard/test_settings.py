@@ -15,7 +15,7 @@ def test_a_setting_says_where_its_value_comes_from_and_what_it_does(open_view, s
     expect(row).to_contain_text("7m")
     expect(row).to_contain_text("dibs.toml")
     expect(row).to_contain_text("How long a claim lasts")
-    expect(page.locator(".setting", has_text="max_hold")).to_contain_text("default")
+    expect(page.locator(".setting", has_text="DIBS_HEARTBEAT")).to_contain_text("default")
     page.get_by_label("Only settings that differ").check()
     expect(page.locator(".setting")).to_have_count(1)
 

@@ -30,9 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(effort(900, 1_800))]
 WORKER = str(Path(__file__).with_name("proof_board.py"))
 AGENTS, VICTIMS = 8, 3
 #: The number of tasks by engine; on git every move is a push.
-TASKS = effort(
-    {"sqlite": 36, "git": 12}, {"sqlite": 500, "redis": 500, "postgres": 500, "git": 500}
-)
+TASKS = effort({"sqlite": 36}, {"sqlite": 500, "redis": 500, "postgres": 500, "git": 500})
 
 
 @pytest.fixture

@@ -451,7 +451,11 @@ def test_a_hook_that_cannot_read_the_update_refuses(held, dibs):
 
 
 def test_an_unreachable_store_blocks_commits_unless_configured_otherwise(repo):
-    down = {"DIBS_ENGINE": "redis://127.0.0.1:1/0", "DIBS_PROJECT": "x"}
+    down = {
+        "DIBS_ENGINE": "redis://127.0.0.1:1/0",
+        "DIBS_PROJECT": "x",
+        "DIBS_TIMEOUT": "1s",
+    }
     (repo.root / ".git" / "dibs" / "engine.json").unlink()
     repo.edit("b.txt")
 
