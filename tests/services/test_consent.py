@@ -47,6 +47,18 @@ def test_an_accepted_text_waits_again_after_any_change(clone):
         assert clone(changed).pending()
 
 
+def test_what_was_changed_after_it_was_shown_is_not_accepted(clone):
+    consent = clone(ON)
+    consent.pending()
+    changed = ON.replace("lint", "link")
+    clone(changed)
+
+    consent.accept(HUMAN)
+
+    assert clone(changed).pending()
+    assert clone(ON).pending() == []
+
+
 def test_an_agent_cannot_accept(clone):
     with pytest.raises(NotAllowed) as caught:
         clone(ON).accept(AGENT)

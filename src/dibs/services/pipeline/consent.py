@@ -29,16 +29,17 @@ HINT = "a human can accept it: dibs init"
 
 
 class StartConsent:
-    """The accepted text of one clone."""
+    """The accepted text of one clone. The file is read once, so that what is accepted is what was shown."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
+        self._found: list[tuple[str, str]] | None = None
         #: The file with the digest.
         self.path = os.path.join(repository.state, _NAME)
 
     def pending(self, config: Config | None = None) -> list[str]:
         """Return what waits for a human, one line each for people; empty if nothing does."""
-        found = list(_automatic(config or self._config()))
+        found = self._read() if config is None else list(_automatic(config))
         if not found or read_or_empty(self.path).decode("ascii", "replace") == _digest(found):
             return []
         return [shown for shown, _ in found]
@@ -50,20 +51,23 @@ class StartConsent:
         return f"no human has accepted what dibs.toml starts by itself; {HINT}"
 
     def accept(self, caller: Caller) -> list[str]:
-        """Accept the text as it is now, for humans only; return its lines."""
+        """Accept the text, for humans only; return its lines."""
         check_human(
             caller,
             "only a human may accept what dibs.toml starts by itself",
             hint="ask a human to run `dibs init`",
         )
-        found = list(_automatic(self._config()))
+        found = self._read()
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         write_file(self.path, _digest(found), sync=True)
         return [shown for shown, _ in found]
 
-    def _config(self) -> Config:
-        """Return the settings in the file of the main working tree, which the server reads, too."""
-        return load(main_tree(self._repository), self._repository.state, {}, {}).config
+    def _read(self) -> list[tuple[str, str]]:
+        """Return what the file of the main working tree starts; the server reads that one, too."""
+        if self._found is None:
+            loaded = load(main_tree(self._repository), self._repository.state, {}, {})
+            self._found = list(_automatic(loaded.config))
+        return self._found
 
 
 def _automatic(config: Config) -> Iterator[tuple[str, str]]:
