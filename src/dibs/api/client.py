@@ -156,6 +156,9 @@ class Hold:
 class Dibs(Talk):
     """One agent's view of a project."""
 
+    #: Whether this process is the agent's own, so that its commits run what ``git commit`` runs.
+    own_process = True
+
     def __init__(self, project: Project, caller: Caller) -> None:
         self.project = project
         self.caller = caller
@@ -289,7 +292,7 @@ class Dibs(Talk):
             release=release, verify=verify, task=check_string(task, "task"),
             request_id=check_string(request_id, "request_id"), inherited=inherited, anyway=anyway,
         )  # fmt: skip
-        answer = self.project.commits.commit(self.caller, wish, as_git=True)
+        answer = self.project.commits.commit(self.caller, wish, as_git=self.own_process)
         if isinstance(answer, Committed):
             return answer
         raise CommitRefused(answer)

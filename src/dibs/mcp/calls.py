@@ -34,9 +34,11 @@ def call_tool(
     if entry is None:
         known = f"the tools are: {', '.join(TOOLS)}"
         raise BadInput(f"unknown tool {quote(name)}", field="tool", hint=known)
+    dibs = Dibs(project, caller)
+    dibs.own_process = False
     try:
         asked = entry.takes.model_validate(dict(arguments))
-        answer = entry.act(Dibs(project, caller), asked)
+        answer = entry.act(dibs, asked)
     except ValidationError as error:
         return wrong_arguments(entry.name, list(entry.takes.model_fields), error)
     except DibsError as error:

@@ -42,7 +42,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
         inherited=asked.inherited,
         anyway=asked.anyway,
     )
-    answer = dibs.project.commits.commit(dibs.caller, wish, as_git=True)
+    answer = dibs.project.commits.commit(dibs.caller, wish, as_git=dibs.own_process)
     steps = []
     if isinstance(answer, Committed):
         if answer.nobody:
