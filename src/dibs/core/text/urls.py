@@ -63,11 +63,6 @@ def setting(name: str) -> str:
     return f"engine = {dumps('' if name == EMBEDDED else name, ensure_ascii=False)}"
 
 
-def is_secret(url: str) -> bool:
-    """Return whether the URL contains a secret."""
-    return bool(url) and shown(url) != printable(url)
-
-
 def _options(rest: str) -> str:
     place, mark, query = rest.partition("?")
     if not mark:
